@@ -1,0 +1,1 @@
+"""Kubernetes operator that runs multi-step agent evaluations in the Harbor task format."""

@@ -1,0 +1,220 @@
+"""`spec` of a MultiStepTrial. The field descriptions are what `kubectl explain mst.spec` shows."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Annotated
+
+from pydantic import Field, StringConstraints
+
+from multistep.api.common import ObjectName, ResourceModel, Seconds
+from multistep.api.pod_template import EnvVar, PodTemplate
+
+INLINE_FILE_CHARACTERS = 65_536
+INLINE_FILES = 1_000
+
+
+class InlineTask(ResourceModel):
+    """A small task written into the manifest itself."""
+
+    files: Annotated[
+        dict[str, Annotated[str, StringConstraints(max_length=INLINE_FILE_CHARACTERS)]],
+        Field(min_length=1, max_length=INLINE_FILES),
+    ] = Field(
+        description="The task's files: path relative to the task's directory (such as `steps/one/instruction.md`) "
+        f"-> text. At most {INLINE_FILES} files of {INLINE_FILE_CHARACTERS} characters; larger tasks go into a "
+        "ConfigMap, see `multistep pack`."
+    )
+    modes: dict[str, Annotated[str, StringConstraints(pattern=r"^0?[0-7]{3,4}$", max_length=5)]] = Field(
+        default_factory=dict,
+        max_length=INLINE_FILES,
+        description='Octal file modes, path -> mode such as "0755". Without an entry a file is 0644, or 0755 when its name ends in '
+        "`.sh` or its text starts with `#!`.",
+    )
+
+
+class ConfigMapTask(ResourceModel):
+    """A task bundle in ConfigMaps, as `multistep pack DIR` prints them."""
+
+    name: ObjectName = Field(
+        description="Name of the ConfigMap in the trial's namespace that holds `task.tar.gz` in its binaryData."
+    )
+    parts: int = Field(
+        default=1,
+        ge=1,
+        le=64,
+        description="How many ConfigMaps the bundle is split over. The first is NAME, the next are NAME-part-2, NAME-part-3, ... "
+        "(a ConfigMap holds at most 1 MiB).",
+    )
+
+
+class TaskSource(ResourceModel):
+    """Where the task comes from. Exactly one source."""
+
+    inline: InlineTask | None = Field(default=None, description="The task's files, in the manifest itself.")
+    config_map: ConfigMapTask | None = Field(
+        default=None, description="A bundle made by `multistep pack`, in one or more ConfigMaps."
+    )
+
+
+class AgentName(StrEnum):
+    """The agents that this version can run."""
+
+    ORACLE = "oracle"
+    NOP = "nop"
+    COMMAND = "command"
+
+
+class AgentImage(ResourceModel):
+    """An image that brings the agent's own binaries."""
+
+    reference: Annotated[str, StringConstraints(min_length=1, max_length=1024)] = Field(
+        description="The image, such as `ghcr.io/acme/agent:1.2`."
+    )
+    path: Annotated[str, StringConstraints(pattern=r"^/.+", max_length=1024)] = Field(
+        default="/agent",
+        description="The directory in that image which is copied once per trial and mounted, read-only and at the same path, "
+        "into the containers in which the agent runs.",
+    )
+
+
+class AgentSpec(ResourceModel):
+    """Which agent works on the task."""
+
+    name: AgentName = Field(
+        description="`oracle` runs each step's solution/solve.sh, `nop` does nothing, `command` runs `command` in the step's container."
+    )
+    command: list[Annotated[str, StringConstraints(max_length=65_536)]] | None = Field(
+        default=None,
+        min_length=1,
+        max_length=256,
+        description="The program of the `command` agent and its arguments; not run by a shell. It gets the step's instruction on standard "
+        "input and as the file that $MULTISTEP_INSTRUCTION_FILE names.",
+    )
+    image: AgentImage | None = Field(
+        default=None,
+        description="An image whose binaries the `command` agent uses, for task images that do not have them.",
+    )
+    env: list[EnvVar] = Field(
+        default_factory=list,
+        max_length=256,
+        description="Environment variables of the step's container only: the verifier never sees them. Values may come from Secrets, which the "
+        "operator itself never reads.",
+    )
+
+
+class VerifierSpec(ResourceModel):
+    """How the steps are verified."""
+
+    env: list[EnvVar] = Field(
+        default_factory=list,
+        max_length=256,
+        description="Environment variables of the verifier's container only.",
+    )
+
+
+class EnvironmentSpec(ResourceModel):
+    """The environment that the agent works in."""
+
+    image: Annotated[str, StringConstraints(min_length=1, max_length=1024)] | None = Field(
+        default=None,
+        description="Image of the task's environment. Overrides `environment.docker_image` of task.toml, and is needed where the task has only "
+        "a Dockerfile.",
+    )
+
+
+class Persistence(StrEnum):
+    """What outlives a pod of the trial."""
+
+    FILESYSTEM = "Filesystem"
+    WORKDIR = "Workdir"
+
+
+class AccessMode(StrEnum):
+    """Access modes of the trial's volume, as Kubernetes names them."""
+
+    READ_WRITE_ONCE = "ReadWriteOnce"
+    READ_WRITE_ONCE_POD = "ReadWriteOncePod"
+    READ_WRITE_MANY = "ReadWriteMany"
+
+
+class Workspace(ResourceModel):
+    """The volume on which the trial's state lives."""
+
+    persistence: Persistence = Field(
+        default=Persistence.FILESYSTEM,
+        description="`Filesystem`: whatever the agent installs or writes anywhere persists to the verifier and to later steps. `Workdir`: only the "
+        "working directory does; cheaper for large images whose tasks change nothing else.",
+    )
+    size: Annotated[
+        str, StringConstraints(pattern=r"^[0-9]+(\.[0-9]+)?(Ki|Mi|Gi|Ti|Pi|k|M|G|T|P)?$", max_length=32)
+    ] = Field(default="10Gi", description="Size of the volume, as a Kubernetes quantity.")
+    storage_class_name: ObjectName | None = Field(
+        default=None, description="StorageClass of the volume; the cluster's default class when absent."
+    )
+    access_modes: list[AccessMode] = Field(
+        default_factory=lambda: [AccessMode.READ_WRITE_ONCE],
+        min_length=1,
+        max_length=3,
+        description="Access modes of the volume. ReadWriteOnce will do; with ReadWriteOncePod each pod waits until the one before it is gone, "
+        "about a second more per pod.",
+    )
+    retain: bool = Field(
+        default=False,
+        description="Keep the volume when the trial is deleted. You delete the PersistentVolumeClaim yourself. May be changed at any time.",
+    )
+
+
+class MultiStepTrialSpec(ResourceModel):
+    """One evaluation of one agent on one multi-step task."""
+
+    task: TaskSource = Field(description="The task, in Harbor's format. Exactly one source.")
+    agent: AgentSpec = Field(description="The agent under evaluation.")
+    environment: EnvironmentSpec = Field(
+        default_factory=EnvironmentSpec, description="Overrides of the task's environment."
+    )
+    verifier: VerifierSpec = Field(default_factory=VerifierSpec, description="Settings of the verifier.")
+    env: list[EnvVar] = Field(
+        default_factory=list,
+        max_length=256,
+        description="Values for the `${VAR}` references in the task's env tables (environment, verifier and solution). Nothing else of this list "
+        "reaches a container.",
+    )
+    workspace: Workspace = Field(default_factory=Workspace, description="The trial's volume.")
+    pod_template: PodTemplate = Field(
+        default_factory=PodTemplate,
+        description="Settings for all pods of the trial: scheduling, service account, security.",
+    )
+    suspend: bool = Field(
+        default=False,
+        description="While true no new pod starts. A pod that is running goes on to its end; set back to false, the trial goes on where it stopped. "
+        "May be changed at any time.",
+    )
+    active_deadline_seconds: Seconds | None = Field(
+        default=None,
+        ge=1,
+        description="Seconds that the trial may take from its start, time spent suspended not counted. Past it the running pod is deleted and the trial "
+        "fails with reason DeadlineExceeded.",
+    )
+    start_deadline_seconds: Seconds = Field(
+        default=600,
+        ge=1,
+        description="Seconds that a pod may take until its containers run (scheduling, volume, image pull). Past it the trial fails with "
+        "what Kubernetes says of the pod.",
+    )
+    setup_timeout_seconds: Seconds = Field(
+        default=3600,
+        ge=1,
+        description="Seconds that a step's setup.sh may take. The task format knows no such limit; without one a trial could hang forever.",
+    )
+    backoff_limit: int = Field(
+        default=0,
+        ge=0,
+        le=10,
+        description="How many times the trial starts again from a clean volume after an infrastructure fault (eviction, node loss, preemption, a pod "
+        "that somebody deleted). Never used for anything the agent or the task did.",
+    )
+    ttl_seconds_after_finished: Seconds | None = Field(
+        default=None,
+        description="Delete the trial, with its pods and its volume, this many seconds after it finished. May be changed at any time.",
+    )

@@ -1,0 +1,136 @@
+"""Read a trial, its task and its own pods, always from the API server and never from a cache of events."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, replace
+from typing import Any
+
+from pydantic import ValidationError
+
+from multistep.api.spec import MultiStepTrialSpec
+from multistep.api.status import TERMINAL_PHASES, MultiStepTrialStatus, StepPhase
+from multistep.cluster import paths
+from multistep.cluster.client import ApiError, Client
+from multistep.cluster.tasks import TaskReader
+from multistep.engine.types import Observed, TaskUnavailable, Trial
+from multistep.pods.common import MAIN_CONTAINER
+from multistep.pods.names import LABEL_TRIAL_UID, Role, TrialIdentity
+from multistep.pods.outcome import ObservedPod, observe_pod
+from multistep.pods.reports import HandedReward, ReportError, VerifierReport, parse_report, reward_from_log
+
+_LOG_LINE_BYTES = 40
+"""A lower bound of what a line of the reward's frame carries; more lines than needed do no harm."""
+
+
+class InvalidTrialError(ValueError):
+    """The resource cannot be read: a spec that the CRD let through, or a status that somebody else wrote."""
+
+    def __init__(self, document: dict[str, Any], message: str) -> None:
+        super().__init__(message)
+        self.document = document
+
+
+@dataclass(frozen=True)
+class Observation:
+    """A trial as it stands in the API server, with the document it was read from (for the write of its status)."""
+
+    trial: Trial
+    observed: Observed
+    document: dict[str, Any]
+
+
+class Observer:
+    """Reads trials and what belongs to them."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+        self._tasks = TaskReader(client)
+
+    async def observe(self, namespace: str, name: str) -> Observation | None:
+        """Read a trial; None where it is gone or on its way out.
+
+        Raises:
+            InvalidTrialError: spec or status cannot be read.
+            ApiError: the API server refuses or fails.
+        """
+        document = await self._client.get_or_none(paths.trial(namespace, name))
+        if document is None or "deletionTimestamp" in document["metadata"]:
+            return None
+        trial = parse_trial(document)
+        if trial.status.phase in TERMINAL_PHASES:
+            self._tasks.forget(trial.identity.uid)
+            task: Any = TaskUnavailable("the trial ended")
+        else:
+            task = await self._tasks.read(trial)
+        pods = [await self._with_reward(trial, pod) for pod in await self._pods(trial.identity)]
+        return Observation(trial, Observed(task, tuple(pods)), document)
+
+    async def _pods(self, trial: TrialIdentity) -> list[ObservedPod]:
+        """List the pods that this very trial owns; labels alone could be anybody's."""
+        selector = {"labelSelector": f"{LABEL_TRIAL_UID}={trial.uid}"}
+        found = await self._client.get(paths.core(trial.namespace, "pods"), selector)
+        owned = [pod for pod in found["items"] if owned_by(pod, trial)]
+        return [pod for pod in map(observe_pod, owned) if pod is not None]
+
+    async def _with_reward(self, trial: Trial, pod: ObservedPod) -> ObservedPod:
+        """Add the reward of a verifier pod whose reward file was too large for a termination message."""
+        reward = _reward_in_log(trial, pod)
+        if reward is None or reward.sha256 is None:
+            return pod
+        path = paths.core(trial.identity.namespace, "pods", pod.name) + "/log"
+        lines = reward.size * 4 // 3 // _LOG_LINE_BYTES + 20
+        try:
+            log = await self._client.get_text(path, {"container": MAIN_CONTAINER, "tailLines": str(lines)})
+        except ApiError as error:
+            if error.code not in (400, 404):
+                raise
+            return pod
+        content = reward_from_log(log, reward.sha256)
+        if content is None or hashlib.sha256(content).hexdigest() != reward.sha256:
+            return pod
+        return replace(pod, reward_from_log=content)
+
+
+def parse_trial(document: dict[str, Any]) -> Trial:
+    """Parse a MultiStepTrial.
+
+    Raises:
+        InvalidTrialError: spec or status is not what the models allow; the message names the field.
+    """
+    metadata = document["metadata"]
+    try:
+        return Trial(
+            identity=TrialIdentity(metadata["namespace"], metadata["name"], metadata["uid"]),
+            generation=metadata.get("generation", 0),
+            spec=MultiStepTrialSpec.model_validate(document.get("spec") or {}),
+            status=MultiStepTrialStatus.model_validate(document.get("status") or {}),
+        )
+    except ValidationError as error:
+        texts = [
+            f"{'.'.join(str(part) for part in item['loc'])}: {item['msg']}"
+            for item in error.errors(include_url=False, include_input=False)
+        ]
+        raise InvalidTrialError(document, f"{error.title}: {'; '.join(texts)}") from error
+
+
+def owned_by(document: dict[str, Any], trial: TrialIdentity) -> bool:
+    """Whether an object's controller is this very trial."""
+    owners = document["metadata"].get("ownerReferences") or []
+    return any(owner.get("uid") == trial.uid and owner.get("controller") for owner in owners)
+
+
+def _reward_in_log(trial: Trial, pod: ObservedPod) -> HandedReward | None:
+    if pod.role is not Role.VERIFIER or not pod.over or pod.attempt != trial.status.attempt:
+        return None
+    steps = trial.status.steps
+    if pod.step_index is None or pod.step_index > len(steps):
+        return None
+    if steps[pod.step_index - 1].phase is not StepPhase.VERIFYING:
+        return None
+    main = pod.container(MAIN_CONTAINER)
+    try:
+        reward = parse_report(VerifierReport, main.message if main else None).reward
+    except ReportError:
+        return None
+    return reward if reward is not None and reward.in_log else None

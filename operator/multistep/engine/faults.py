@@ -1,0 +1,37 @@
+"""Infrastructure faults: the trial starts again from a clean volume, up to `backoffLimit` times, and is never graded for them."""
+
+from __future__ import annotations
+
+from multistep.api.status import AttemptStatus, ErrorStatus
+from multistep.engine.conditions import Reason
+from multistep.engine.finish import fail
+from multistep.engine.start import begin_attempt
+from multistep.engine.types import DeleteClaim, DeletePod
+from multistep.engine.work import Pass, shorten
+from multistep.task import Task
+
+
+def infrastructure_fault(work: Pass, task: Task, message: str, pod: str | None) -> None:
+    """Start the next attempt, or end the trial where none is left."""
+    status, limit = work.status, work.trial.spec.backoff_limit
+    current = work.current_step()
+    error = ErrorStatus(
+        type="InfrastructureError",
+        message=shorten(message),
+        step=current.name if current is not None and current.pod_name is not None else None,
+        pod=pod,
+    )
+    if status.attempt > limit:
+        advice = "" if limit else "; spec.backoffLimit lets a trial start again after such faults"
+        error.message += advice
+        fail(work, Reason.INFRASTRUCTURE_FAULT, error)
+        return
+    status.previous_attempts.append(AttemptStatus(attempt=status.attempt, completion_time=work.now, error=error))
+    # Pods before their claim: pvc-protection holds a claim as long as a pod names it.
+    work.actions += [DeletePod(pod.name) for pod in work.observed.pods if pod.attempt == status.attempt]
+    work.actions.append(DeleteClaim(work.workspace.claim_name))
+    status.attempt += 1
+    begin_attempt(work, task)
+    work.event(
+        "Warning", Reason.RETRYING, f"{message}; attempt {status.attempt} of {limit + 1} starts from a clean volume"
+    )

@@ -1,0 +1,139 @@
+"""The walk through the steps: step pod, verifier pod, reward, and then the next step or the end."""
+
+from __future__ import annotations
+
+from multistep.api.status import ErrorStatus, Phase, StepPhase, StepStatus
+from multistep.engine.conditions import Reason
+from multistep.engine.faults import infrastructure_fault
+from multistep.engine.finish import fail, step_score, stop_early, succeed
+from multistep.engine.outcomes import InfrastructureFault, read_step, read_verifier
+from multistep.engine.types import CreateObject
+from multistep.engine.waiting import finished_pod
+from multistep.engine.work import Pass
+from multistep.pods.names import Role
+from multistep.pods.step import step_deadline, step_pod, verifier_deadline, verifier_pod
+from multistep.scoring import Continue, StopEarly, after_step, error_policy
+from multistep.task import Task
+
+
+def advance(work: Pass, task: Task) -> None:
+    """Take the trial as far as it goes with what was observed: a step's end and the next one's start are one pass."""
+    while not work.ended:
+        step = work.current_step()
+        if step is None:
+            succeed(work)
+            return
+        work.status.step = f"{step.index}/{len(work.status.steps)}"
+        if not _advance_step(work, task, step):
+            return
+
+
+def _advance_step(work: Pass, task: Task, step: StepStatus) -> bool:
+    """Advance one step by one phase; False when there is something to wait for."""
+    match step.phase:
+        case StepPhase.PENDING:
+            return _start_step(work, task, step)
+        case StepPhase.RUNNING:
+            return _after_step_pod(work, task, step)
+        case StepPhase.VERIFYING if step.verifier_pod_name is None:
+            return _start_verifier(work, task, step)
+        case _:
+            return _after_verifier_pod(work, task, step)
+
+
+def _start_step(work: Pass, task: Task, step: StepStatus) -> bool:
+    if work.trial.spec.suspend:
+        return False
+    manifest = step_pod(work.context(task), step.index)
+    work.actions.append(CreateObject(manifest))
+    step.phase = StepPhase.RUNNING
+    step.pod_name = manifest["metadata"]["name"]
+    step.start_time = work.now
+    _show(work, step, Reason.STEP_STARTED, "the agent is at work")
+    work.event("Normal", Reason.STEP_STARTED, f"step {work.status.step} ({step.name}) started in pod {step.pod_name}")
+    return False
+
+
+def _after_step_pod(work: Pass, task: Task, step: StepStatus) -> bool:
+    name = step.pod_name or ""
+    deadline = step_deadline(work.context(task), step.index)
+    pod = finished_pod(work, task, name, Role.STEP, step.index, deadline)
+    if pod is None:
+        return False
+    outcome = read_step(pod)
+    if isinstance(outcome, InfrastructureFault):
+        infrastructure_fault(work, task, f"pod {name}: {outcome.message}", name)
+        return False
+    step.stages = list(outcome.stages)
+    if outcome.error is not None:
+        step.error = work.step_error(step, outcome.error.type, outcome.error.message, name)
+        if not graded_all_the_same(outcome.error.type):
+            _fail_step(work, step, step.error)
+            return False
+        work.event("Warning", Reason.AGENT_FAILED, f"step {work.status.step} ({step.name}): {step.error.message}")
+    step.phase = StepPhase.VERIFYING
+    return True
+
+
+def graded_all_the_same(error_type: str) -> bool:
+    """Whether a step whose agent ended with this error is verified; setup and our own faults never are."""
+    return error_policy(error_type).should_grade
+
+
+def _start_verifier(work: Pass, task: Task, step: StepStatus) -> bool:
+    if work.trial.spec.suspend:
+        return False
+    manifest = verifier_pod(work.context(task), step.index)
+    work.actions.append(CreateObject(manifest))
+    step.verifier_pod_name = manifest["metadata"]["name"]
+    _show(work, step, Reason.AGENT_FINISHED, "the verifier is at work")
+    return False
+
+
+def _after_verifier_pod(work: Pass, task: Task, step: StepStatus) -> bool:
+    name = step.verifier_pod_name or ""
+    deadline = verifier_deadline(work.context(task), step.index)
+    pod = finished_pod(work, task, name, Role.VERIFIER, step.index, deadline)
+    if pod is None:
+        return False
+    outcome = read_verifier(pod)
+    if isinstance(outcome, InfrastructureFault):
+        infrastructure_fault(work, task, f"pod {name}: {outcome.message}", name)
+        return False
+    step.stages += outcome.stages
+    step.rewards = outcome.rewards
+    if outcome.error is not None:
+        error = work.step_error(step, outcome.error.type, outcome.error.message, name)
+        # The agent's own error is kept where the verifier fails too, as in the reference.
+        step.error = step.error or error
+        _fail_step(work, step, error)
+        return False
+    step.phase = StepPhase.COMPLETED
+    step.completion_time = work.now
+    work.event("Normal", Reason.STEP_GRADED, f"step {work.status.step} ({step.name}): rewards {outcome.rewards}")
+    return _decide_next(work, task, step)
+
+
+def _decide_next(work: Pass, task: Task, step: StepStatus) -> bool:
+    """Apply the stop rule, the one of `scoring.after_step`."""
+    is_last = step.index == len(work.status.steps)
+    verdict = after_step(step_score(step), task.steps[step.index - 1].config.min_reward, is_last)
+    match verdict:
+        case Continue():
+            return True
+        case StopEarly(stop):
+            stop_early(work, step, stop)
+        case _:
+            error = step.error or work.step_error(step, "StepPodError", "the step has no result", step.pod_name)
+            _fail_step(work, step, error)
+    return False
+
+
+def _fail_step(work: Pass, step: StepStatus, error: ErrorStatus) -> None:
+    step.phase = StepPhase.FAILED
+    step.completion_time = work.now
+    fail(work, Reason.STEP_FAILED, error)
+
+
+def _show(work: Pass, step: StepStatus, reason: Reason, what: str) -> None:
+    work.set_phase(Phase.RUNNING, reason, f"step {work.status.step} ({step.name}): {what}")

@@ -1,0 +1,131 @@
+"""What goes into a decision and what comes out of it. Plain data: no clock, no I/O."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Literal
+
+from multistep.api.spec import MultiStepTrialSpec
+from multistep.api.status import MultiStepTrialStatus
+from multistep.pods.names import TrialIdentity
+from multistep.pods.outcome import ObservedPod
+from multistep.task import Problem, Task
+
+Manifest = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Trial:
+    """A MultiStepTrial as it was read."""
+
+    identity: TrialIdentity
+    generation: int
+    spec: MultiStepTrialSpec
+    status: MultiStepTrialStatus
+
+
+@dataclass(frozen=True)
+class TaskReady:
+    """The task, from its snapshot or, before the trial started, from its source."""
+
+    task: Task
+    bundle: bytes | None = None
+    snapshotted: bool = False
+    warnings: tuple[Problem, ...] = ()
+
+
+@dataclass(frozen=True)
+class TaskInvalid:
+    """The task cannot run, with all the reasons."""
+
+    problems: tuple[Problem, ...]
+
+
+@dataclass(frozen=True)
+class TaskUnavailable:
+    """The task's source is not there (yet)."""
+
+    message: str
+
+
+@dataclass(frozen=True)
+class Observed:
+    """What was found in the cluster: the task and the trial's own pods."""
+
+    task: TaskReady | TaskInvalid | TaskUnavailable
+    pods: tuple[ObservedPod, ...] = ()
+
+
+@dataclass(frozen=True)
+class CreateObject:
+    """Create a child; that it exists already, as a child of the same trial, is success."""
+
+    manifest: Manifest
+
+
+@dataclass(frozen=True)
+class DeletePod:
+    """Delete a pod; that it is gone is success."""
+
+    name: str
+
+
+@dataclass(frozen=True)
+class DeleteClaim:
+    """Delete a claim of an attempt that is given up."""
+
+    name: str
+
+
+@dataclass(frozen=True)
+class SetClaimOwners:
+    """Make a claim go with the trial, or outlive it."""
+
+    name: str
+    owners: tuple[Manifest, ...]
+
+
+@dataclass(frozen=True)
+class DeleteTrial:
+    """Delete the trial itself: its time to live is over."""
+
+
+Action = CreateObject | DeletePod | DeleteClaim | SetClaimOwners | DeleteTrial
+
+
+@dataclass(frozen=True)
+class Event:
+    """An event to show in `kubectl describe`, sent after the status was written."""
+
+    type: Literal["Normal", "Warning"]
+    reason: str
+    message: str
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Settings of the operator that decisions depend on."""
+
+    operator_image: str
+
+
+@dataclass(frozen=True)
+class Decision:
+    """What to do: first the actions, then write the status if it changed, then send the events."""
+
+    status: MultiStepTrialStatus
+    actions: tuple[Action, ...] = ()
+    events: tuple[Event, ...] = ()
+    wake_at: datetime | None = None
+
+
+@dataclass(frozen=True)
+class Rejection:
+    """The API server refused to create a child."""
+
+    kind: str
+    name: str
+    message: str
+    permanent: bool
+    """True where trying again cannot help (the manifest is invalid); False for quotas and admission policies."""

@@ -1,0 +1,59 @@
+"""Where things lie: on the trial's volume, and inside the containers. The runner's README describes the same paths."""
+
+from __future__ import annotations
+
+from typing import Any
+
+VOLUME = "workspace"
+"""Name of the pod volume that is the trial's claim."""
+
+TOOLS_MOUNT = "/.multistep/bin"
+RUN_MOUNT = "/.multistep/run"
+CARRY_MOUNT = "/.multistep/carry"
+SEED_MOUNT = "/.multistep/volume"
+INSTRUCTION_MOUNT = "/.multistep/step/instruction.md"
+STEP_WORKDIR_MOUNT = "/.multistep/step/workdir"
+SOLUTION_MOUNT = "/.multistep/solution"
+SHARED_TESTS_MOUNT = "/.multistep/tests/shared"
+STEP_TESTS_MOUNT = "/.multistep/tests/step"
+
+STAGE_MOUNT = "/workspace"
+BUNDLE_MOUNT = "/bundle"
+
+TOOLS = "tools"
+TASK = "task"
+ROOT_FILESYSTEM = "rootfs"
+WORKDIR = "workdir"
+CARRY = "carry"
+AGENT_BINARIES = "agent"
+TRIAL = "trial"
+
+Mount = dict[str, Any]
+
+
+def step_source(step_name: str, entry: str) -> str:
+    """Return the path on the volume of an entry of the task's folder of a step, such as `workdir`."""
+    return f"{TASK}/steps/{step_name}/{entry}"
+
+
+def step_results(step_name: str, entry: str) -> str:
+    """Return the path on the volume of a step's results, in Harbor's trial layout (agent, verifier, artifacts)."""
+    return f"{TRIAL}/steps/{step_name}/{entry}"
+
+
+def run_directory(role: str, step_index: int) -> str:
+    """Return the path on the volume of a pod's own records (the at-most-once marker among them)."""
+    return f"run/{role}-{step_index}"
+
+
+def mount(path: str, sub_path: str | None, *, read_only: bool = False) -> Mount:
+    """Return a volume mount of a part of the trial's volume, or of all of it."""
+    result: Mount = {"name": VOLUME, "mountPath": path}
+    if sub_path is not None:
+        result["subPath"] = sub_path
+    if read_only:
+        result["readOnly"] = True
+    return result
+
+
+TOOLS_VOLUME_MOUNT = mount(TOOLS_MOUNT, TOOLS, read_only=True)
