@@ -1,0 +1,42 @@
+# Flags: `--some-key=value` sets OPT_some_key; after `--` comes the agent's command, whose position is kept in COMMAND_AT.
+
+KNOWN_OPTIONS=" persistence workdir agent_user agent agent_timeout setup_timeout kill_grace step_name user timeout
+ healthcheck_environment_command healthcheck_environment_interval healthcheck_environment_timeout
+ healthcheck_environment_start_period healthcheck_environment_start_interval healthcheck_environment_retries
+ healthcheck_step_command healthcheck_step_interval healthcheck_step_timeout
+ healthcheck_step_start_period healthcheck_step_start_interval healthcheck_step_retries "
+
+parse_options() {
+	COMMAND_AT=0
+	position=0
+	for word in "$@"; do
+		position=$((position + 1))
+		case $word in
+		--)
+			COMMAND_AT=$((position + 1))
+			return 0
+			;;
+		--*=*)
+			key=$(printf '%s' "${word%%=*}" | sed 's/^--//; s/-/_/g')
+			case $KNOWN_OPTIONS in
+			*[[:space:]]"$key"[[:space:]]*) ;;
+			*) bad_option "unknown flag --$key" ;;
+			esac
+			value=${word#*=}
+			eval "OPT_$key=\$value"
+			;;
+		*) bad_option "'$word' is no flag of the form --key=value" ;;
+		esac
+	done
+}
+
+bad_option() {
+	echo "runner: $1" >&2
+	write_fault RunnerError options "" "$1"
+	exit 64
+}
+
+# option NAME [DEFAULT]: print the value of a flag.
+option() {
+	eval "printf '%s' \"\${OPT_$1-\${2-}}\""
+}
