@@ -36,6 +36,9 @@ def run(
         format="%(asctime)s %(levelname)s %(name)s: %(message)s",
         stream=sys.stderr,
     )
+    if not verbose:
+        # kopf logs each event that woke us; what became of it is logged by ourselves.
+        logging.getLogger("kopf").setLevel(logging.WARNING)
     asyncio.run(handlers.run(namespace or [], workers, Settings(operator_image), liveness))
 
 

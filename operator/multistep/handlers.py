@@ -7,10 +7,12 @@ operator would leave trials that cannot be deleted.
 from __future__ import annotations
 
 import asyncio
+import socket
 from collections.abc import Sequence
 from typing import Any
 
 import kopf
+from kopf._core.engines import peering
 
 from multistep.api.common import GROUP, KIND, PLURAL, VERSION
 from multistep.cluster.client import Client
@@ -29,6 +31,10 @@ class StuckError(Exception):
 
 def register(registry: kopf.OperatorRegistry, queue: WorkQueue[TrialKey]) -> None:
     """Register the handlers that wake trials up."""
+
+    @kopf.on.login(registry=registry)
+    def login(**arguments: Any) -> Any:
+        return kopf.login_via_client(**arguments)
 
     @kopf.on.event(GROUP, VERSION, PLURAL, registry=registry)
     async def trial_changed(namespace: str | None, name: str | None, **_: Any) -> None:
@@ -56,6 +62,8 @@ def operator_settings() -> kopf.OperatorSettings:
     settings.posting.enabled = False
     settings.scanning.disabled = True
     settings.watching.label_selectors["v1", "pods"] = LABEL_TRIAL_UID
+    # Events only wake the work queue, which coalesces them itself: kopf need not wait for more of them.
+    settings.queueing.batch_window = 0.01
     return settings
 
 
@@ -77,6 +85,8 @@ async def run(namespaces: Sequence[str], workers: int, settings: Settings, liven
         await kopf.operator(
             registry=registry,
             settings=operator_settings(),
+            # kopf would make one of the user's name, which the container's user does not have.
+            identity=peering.Identity(socket.gethostname()),
             standalone=True,
             clusterwide=not namespaces,
             namespaces=tuple(namespaces),

@@ -114,9 +114,9 @@ def test_unknown_user_is_named(container: Container) -> None:
 
 def test_timeout_ends_the_whole_tree_but_not_setup_s_server(container: Container) -> None:
     container.write(
-        "step/workdir/setup.sh", "(while :; do cut -d" " -f1 /proc/uptime > /app/s; mv /app/s /app/server; sleep 0.1; done) >/dev/null 2>&1 &\n"
+        "step/workdir/setup.sh", "(while :; do read -r up rest < /proc/uptime; echo $up > /app/s; mv /app/s /app/server; sleep 0.1; done) >/dev/null 2>&1 &\n"
     )
-    daemon = "(setsid sh -c 'while :; do cut -d" " -f1 /proc/uptime > /app/d; mv /app/d /app/daemon; sleep 0.1; done' >/dev/null 2>&1 &) ; echo started; "
+    daemon = "(setsid sh -c 'while :; do read -r up rest < /proc/uptime; echo $up > /app/d; mv /app/d /app/daemon; sleep 0.1; done' >/dev/null 2>&1 &) ; echo started; "
     process = container.popen(
         "step", "--workdir=/app", "--agent=command", "--agent-timeout=1.5", "--kill-grace=1",
         "--healthcheck-step-command=true", "--", "sh", "-c", daemon + "trap '' TERM; while :; do sleep 1; done",

@@ -1,0 +1,275 @@
+#!/usr/bin/env bash
+# A real single-node Kubernetes for tests, built from Go modules: API server, scheduler, controllers, kubelet, containerd, kube-proxy, Helm.
+#   hack/cluster.sh build | up | down | env | load ARCHIVE...
+# State and binaries live under $CLUSTER_DIR (default ~/.cache/multistep-cluster). The first build takes 10 to 20 minutes on 2 cores, a start
+# from the cache about 10 seconds. Needs root, Linux, Go 1.26 and a Debian-like system; tried with cgroup v1 and without systemd.
+. "$(dirname "${BASH_SOURCE[0]}")/common.sh"
+
+KUBERNETES=37.2 CONTAINERD=v2.4.2 ETCD=v3.7.3 HELM=v4.3.1 RUNC=v1.5.3
+BIN=$CLUSTER_DIR/bin RUN=$CLUSTER_DIR/run
+export PATH=$BIN:$PATH
+DAEMONS="kubelet kube-proxy kube-scheduler kube-controller-manager kube-apiserver etcd"
+
+# go_tools DIRECTORY @VERSION|"" PACKAGE...: build programs in a module of their own.
+go_tools() {
+  local directory=$CLUSTER_DIR/src/$1 pin=$2 package
+  shift 2
+  mkdir -p "$directory"
+  cd "$directory"
+  [ -f go.mod ] || printf 'module local/tools\n\ngo 1.26.0\n' >go.mod
+  for package in "$@"; do go get -tool "$package$pin"; done
+  for package in "$@"; do go build -trimpath -ldflags "-s -w ${LDFLAGS:-}" -o "$BIN/" "$package"; done
+}
+
+# k8s.io/kubernetes takes its staging modules by a relative replace: pin each to the matching v0.x release.
+kubernetes_module() {
+  local module
+  mkdir -p "$CLUSTER_DIR/src/k8s"
+  module=$(go mod download -json "k8s.io/kubernetes@v1.$KUBERNETES" | sed -n 's/.*"GoMod": "\(.*\)".*/\1/p')
+  {
+    echo "module local/tools"
+    grep -m1 '^go ' "$module"
+    echo "require k8s.io/kubernetes v1.$KUBERNETES"
+    echo "replace ("
+    grep -oE 'k8s.io/[a-z0-9-]+ => ./staging' "$module" | awk '{print $1}' | sort -u | sed "s#.*#& => & v0.$KUBERNETES#"
+    echo ")"
+  } >"$CLUSTER_DIR/src/k8s/go.mod"
+}
+
+build_kubernetes() {
+  local version="-X k8s.io/component-base/version" name
+  kubernetes_module
+  export LDFLAGS="$version.gitVersion=v1.$KUBERNETES $version.gitMajor=1 $version.gitMinor=${KUBERNETES%.*}"
+  for name in kubectl kubelet kube-apiserver kube-controller-manager kube-scheduler kube-proxy; do
+    [ -x "$BIN/$name" ] || progress "building $name" go_tools k8s "" "k8s.io/kubernetes/cmd/$name"
+  done
+  unset LDFLAGS
+}
+
+build_etcd() {
+  go_tools etcd "@$ETCD" go.etcd.io/etcd/server/v3
+  # Go names the program after the last part of its path, which for this module depends on the Go version.
+  [ ! -e "$BIN/v3" ] || mv "$BIN/v3" "$BIN/etcd"
+  [ ! -e "$BIN/server" ] || mv "$BIN/server" "$BIN/etcd"
+}
+
+build_runc() {
+  mkdir -p "$CLUSTER_DIR/src/runc"
+  cd "$CLUSTER_DIR/src/runc"
+  [ -f go.mod ] || printf 'module local/tools\n\ngo 1.26.0\n' >go.mod
+  go get -tool "github.com/opencontainers/runc@$RUNC"
+  CGO_ENABLED=1 go build -trimpath -tags seccomp -o "$BIN/runc" github.com/opencontainers/runc
+}
+
+# The image of the pods' sandboxes: one static program that sleeps.
+build_pause() {
+  mkdir -p "$CLUSTER_DIR/pause"
+  cd "$CLUSTER_DIR/pause"
+  printf '%s\n' '#include <signal.h>' '#include <unistd.h>' 'static void stop(int s){(void)s;_exit(0);}' \
+    'int main(void){signal(SIGTERM,stop);signal(SIGINT,stop);for(;;)pause();}' >pause.c
+  gcc -static -Os -o pause pause.c
+  printf 'FROM scratch\nCOPY pause /pause\nENTRYPOINT ["/pause"]\n' >Containerfile
+  buildah bud -q -t localhost/pause:1 .
+  rm -f "$CLUSTER_DIR/pause.tar"
+  buildah push -q localhost/pause:1 "oci-archive:$CLUSTER_DIR/pause.tar:localhost/pause:1"
+}
+
+build() {
+  local stamp="$KUBERNETES $CONTAINERD $ETCD $HELM $RUNC"
+  [ "$(id -u)" = 0 ] || fail "the cluster needs root; or point at your own with CONTEXT=name"
+  apt_install /usr/lib/cni/bridge=containernetworking-plugins buildah=buildah busybox=busybox-static iptables=iptables \
+    openssl=openssl gcc=gcc /usr/include/seccomp.h=libseccomp-dev pkg-config=pkg-config /usr/include/stdio.h=libc6-dev
+  command -v go >/dev/null 2>&1 || fail "the cluster is built with Go 1.26 or newer: install it, or point at your own cluster with CONTEXT=name"
+  if [ -f "$CLUSTER_DIR/versions" ] && [ "$(cat "$CLUSTER_DIR/versions")" != "$stamp" ]; then rm -rf "$BIN" "$CLUSTER_DIR/src"; fi
+  mkdir -p "$BIN"
+  export CGO_ENABLED=0
+  [ -x "$BIN/kubelet" ] && [ -x "$BIN/runc" ] || say "Building Kubernetes 1.$KUBERNETES from Go modules (10 to 20 minutes, once)"
+  build_kubernetes
+  [ -x "$BIN/containerd-shim-runc-v2" ] && [ -x "$BIN/ctr" ] || progress "building containerd" \
+    go_tools containerd "@$CONTAINERD" github.com/containerd/containerd/v2/cmd/{containerd,containerd-shim-runc-v2,ctr}
+  [ -x "$BIN/etcd" ] || progress "building etcd" build_etcd
+  [ -x "$BIN/helm" ] || progress "building helm" go_tools helm "@$HELM" helm.sh/helm/v4/cmd/helm
+  [ -x "$BIN/runc" ] || progress "building runc" build_runc
+  [ -s "$CLUSTER_DIR/pause.tar" ] || progress "building the pause image" build_pause
+  echo "$stamp" >"$CLUSTER_DIR/versions"
+}
+
+spawn() {
+  local name=$1
+  shift
+  setsid "$@" >"logs/$name.log" 2>&1 </dev/null &
+  echo $! >"$name.pid"
+}
+
+# wait_for TENTHS COMMAND...: try until it succeeds.
+wait_for() {
+  local tries=$1
+  shift
+  while ! "$@" >/dev/null 2>&1; do
+    tries=$((tries - 1))
+    [ "$tries" -gt 0 ] || { tail -n 15 "$RUN"/logs/*.log >&2; fail "this did not come true in time: $*"; }
+    sleep .1
+  done
+}
+
+certificate() { # NAME SUBJECT ALTERNATIVE_NAMES
+  openssl req -newkey rsa:2048 -nodes -subj "$2" -keyout "pki/$1.key" -out "pki/$1.csr" 2>/dev/null
+  openssl x509 -req -in "pki/$1.csr" -CA pki/ca.crt -CAkey pki/ca.key -CAcreateserial -days 365 -out "pki/$1.crt" \
+    -extfile <(printf 'subjectAltName=%s\nextendedKeyUsage=serverAuth,clientAuth' "$3") 2>/dev/null
+}
+
+kubeconfig() { # NAME
+  printf '%s\n' 'apiVersion: v1' 'kind: Config' 'current-context: local' \
+    "clusters: [{name: local, cluster: {server: 'https://$ADDRESS:6443', certificate-authority: '$RUN/pki/ca.crt'}}]" \
+    "users: [{name: user, user: {client-certificate: '$RUN/pki/$1.crt', client-key: '$RUN/pki/$1.key'}}]" \
+    'contexts: [{name: local, context: {cluster: local, user: user}}]'
+}
+
+start_control_plane() {
+  spawn etcd etcd --data-dir etcd --unsafe-no-fsync --listen-client-urls http://127.0.0.1:2379 \
+    --advertise-client-urls http://127.0.0.1:2379 --listen-peer-urls http://127.0.0.1:2380
+  spawn kube-apiserver kube-apiserver --etcd-servers=http://127.0.0.1:2379 --secure-port=6443 --advertise-address="$ADDRESS" \
+    --service-cluster-ip-range=10.96.0.0/16 --client-ca-file=pki/ca.crt --tls-cert-file=pki/apiserver.crt \
+    --tls-private-key-file=pki/apiserver.key --service-account-issuer=https://kubernetes.default.svc \
+    --service-account-key-file=pki/sa.key --service-account-signing-key-file=pki/sa.key --authorization-mode=Node,RBAC \
+    --enable-admission-plugins=NodeRestriction --allow-privileged --kubelet-client-certificate=pki/admin.crt \
+    --kubelet-client-key=pki/admin.key --kubelet-preferred-address-types=InternalIP
+  wait_for 600 kubectl get --raw /readyz
+  # kubernetes.io/host-path: the controller manager's own provisioner, good for one node; it makes 'standard' work without another program.
+  spawn kube-controller-manager kube-controller-manager --kubeconfig=kubeconfig --service-account-private-key-file=pki/sa.key \
+    --root-ca-file=pki/ca.crt --use-service-account-credentials --leader-elect=false --enable-hostpath-provisioner \
+    --allocate-node-cidrs --cluster-cidr=10.244.0.0/16
+  spawn kube-scheduler kube-scheduler --kubeconfig=kubeconfig --leader-elect=false
+  spawn kube-proxy kube-proxy --kubeconfig=kubeconfig --cluster-cidr=10.244.0.0/16 --hostname-override=node-1 --proxy-mode=iptables \
+    --conntrack-max-per-core=0 --conntrack-tcp-timeout-established=0 --conntrack-tcp-timeout-close-wait=0
+}
+
+start_containerd() {
+  cat >cni/10-bridge.conflist <<K
+{"cniVersion":"1.0.0","name":"local","plugins":[{"type":"bridge","bridge":"cni0","isGateway":true,"ipMasq":true,"hairpinMode":true,
+"ipam":{"type":"host-local","dataDir":"$RUN/cni-state","ranges":[[{"subnet":"10.244.0.0/23"}]],"routes":[{"dst":"0.0.0.0/0"}]}},
+{"type":"portmap","capabilities":{"portMappings":true}}]}
+K
+  # restrict_oom_score_adj: root may lack CAP_SYS_RESOURCE, and without it runc cannot lower the sandbox's score.
+  cat >containerd.toml <<K
+version = 3
+root = "$RUN/containerd/root"
+state = "$RUN/containerd/state"
+[grpc]
+  address = "$RUN/containerd.sock"
+[ttrpc]
+  address = "$RUN/containerd.ttrpc"
+[plugins."io.containerd.cri.v1.images".pinned_images]
+  sandbox = "localhost/pause:1"
+[plugins."io.containerd.cri.v1.runtime"]
+  restrict_oom_score_adj = true
+  [plugins."io.containerd.cri.v1.runtime".cni]
+    bin_dirs = ["/usr/lib/cni"]
+    conf_dir = "$RUN/cni"
+  [plugins."io.containerd.cri.v1.runtime".containerd.runtimes.runc]
+    runtime_type = "io.containerd.runc.v2"
+    [plugins."io.containerd.cri.v1.runtime".containerd.runtimes.runc.options]
+      BinaryName = "$BIN/runc"
+      SystemdCgroup = false
+K
+  spawn containerd containerd -c containerd.toml
+  wait_for 200 ctr -a "$RUN/containerd.sock" version
+  ctr -a "$RUN/containerd.sock" -n k8s.io images import "$CLUSTER_DIR/pause.tar" >/dev/null 2>&1
+}
+
+start_kubelet() {
+  # failCgroupV1: false lets the kubelet start where only cgroup v1 is mounted. Local images must never be collected: nothing could pull
+  # them again; and a full disk of the build machine is no reason to evict.
+  cat >kubelet.yaml <<K
+apiVersion: kubelet.config.k8s.io/v1beta1
+kind: KubeletConfiguration
+failCgroupV1: false
+cgroupDriver: cgroupfs
+failSwapOn: false
+enforceNodeAllocatable: []
+evictionHard: {memory.available: 100Mi, nodefs.available: 1%, imagefs.available: 1%, nodefs.inodesFree: 1%}
+imageGCHighThresholdPercent: 100
+maxPods: 400
+containerRuntimeEndpoint: unix://$RUN/containerd.sock
+authentication: {anonymous: {enabled: false}, webhook: {enabled: true}, x509: {clientCAFile: $RUN/pki/ca.crt}}
+authorization: {mode: Webhook}
+tlsCertFile: $RUN/pki/node.crt
+tlsPrivateKeyFile: $RUN/pki/node.key
+clusterDNS: [10.96.0.10]
+clusterDomain: cluster.local
+K
+  spawn kubelet kubelet --kubeconfig=node.kubeconfig --config=kubelet.yaml --hostname-override=node-1 --node-ip="$ADDRESS" \
+    --root-dir="$RUN/kubelet"
+  wait_for 600 sh -c 'kubectl get node node-1 | grep -qw Ready'
+  wait_for 100 kubectl get serviceaccount default
+}
+
+is_up() { [ -f "$RUN/kubeconfig" ] && KUBECONFIG=$RUN/kubeconfig timeout 5 kubectl get node node-1 2>/dev/null | grep -qw Ready; }
+
+up() {
+  build
+  if is_up; then return 0; fi
+  say "Starting the cluster"
+  down
+  rm -rf "$RUN"
+  mkdir -p "$RUN"/{pki,logs,containerd,kubelet,cni}
+  cd "$RUN"
+  if (exec 3<>/dev/tcp/127.0.0.1/6443) 2>/dev/null; then fail "port 6443 is in use: is another cluster running here?"; fi
+  ADDRESS=$(ip -4 route get 192.0.2.1 | sed -n 's/.* src \([0-9.]*\).*/\1/p' | head -1)
+  openssl req -x509 -newkey rsa:2048 -nodes -days 365 -subj /CN=ca -keyout pki/ca.key -out pki/ca.crt 2>/dev/null
+  openssl genrsa -out pki/sa.key 2048 2>/dev/null
+  certificate apiserver /CN=kube-apiserver "DNS:localhost,DNS:kubernetes.default.svc,IP:127.0.0.1,IP:$ADDRESS,IP:10.96.0.1"
+  certificate admin "/O=system:masters/CN=admin" DNS:admin
+  certificate node "/O=system:nodes/CN=system:node:node-1" "DNS:node-1,IP:$ADDRESS"
+  kubeconfig node >node.kubeconfig
+  kubeconfig admin >kubeconfig
+  export KUBECONFIG=$RUN/kubeconfig
+  start_control_plane
+  start_containerd
+  start_kubelet
+  kubectl create -f - >/dev/null <<K
+apiVersion: storage.k8s.io/v1
+kind: StorageClass
+metadata: {name: standard, annotations: {storageclass.kubernetes.io/is-default-class: "true"}}
+provisioner: kubernetes.io/host-path
+K
+  say "The cluster is up: Kubernetes 1.$KUBERNETES, one node"
+}
+
+# Import images into the node's containerd.
+load() {
+  local archive
+  for archive in "$@"; do
+    ctr -a "$RUN/containerd.sock" -n k8s.io images import --all-platforms "$archive" >/dev/null
+  done
+}
+
+down() {
+  local name task tries
+  [ -d "$RUN" ] || return 0
+  cd "$RUN"
+  for name in $DAEMONS; do [ ! -f "$name.pid" ] || kill "$(cat "$name.pid")" 2>/dev/null || true; done
+  for task in $(ctr -a "$RUN/containerd.sock" -n k8s.io tasks ls -q 2>/dev/null); do
+    ctr -a "$RUN/containerd.sock" -n k8s.io tasks kill -s 9 "$task" >/dev/null 2>&1 || true
+  done
+  sleep 1
+  [ ! -f containerd.pid ] || kill "$(cat containerd.pid)" 2>/dev/null || true
+  for name in $DAEMONS containerd; do
+    [ -f "$name.pid" ] || continue
+    for tries in $(seq 50); do kill -0 "$(cat "$name.pid")" 2>/dev/null || break; sleep .1; done
+    kill -9 "$(cat "$name.pid")" 2>/dev/null || true
+    rm -f "$name.pid"
+  done
+  awk -v run="$RUN/" 'index($2, run) == 1 {print $2}' /proc/mounts | sort -r | xargs -r -n1 umount -l
+  ip link delete cni0 2>/dev/null || true
+  "$BIN/kube-proxy" --cleanup >/dev/null 2>&1 || true
+}
+
+environment() { echo "export KUBECONFIG=$RUN/kubeconfig PATH=$BIN:\$PATH"; }
+
+case ${1-} in
+build | up | down) "$1" ;;
+env) environment ;;
+load) shift; load "$@" ;;
+*) fail "usage: hack/cluster.sh build | up | down | env | load ARCHIVE..." ;;
+esac
