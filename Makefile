@@ -29,7 +29,7 @@ lint: venv ## Check style, types, layers and shell scripts
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	@if command -v shellcheck >/dev/null; then shellcheck -x hack/*.sh .ci/run \
+	@if command -v shellcheck >/dev/null; then shellcheck -e SC1091,SC2015,SC2034,SC2094,SC2164 hack/*.sh .ci/run \
 	  && shellcheck -s dash -e SC1090,SC1091,SC2015,SC2016,SC2034,SC2123,SC2154 operator/multistep/runner/*.sh; fi
 
 format: venv ## Format the code

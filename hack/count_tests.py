@@ -9,7 +9,9 @@ for path in map(Path, sys.argv[1:]):
     for suite in ElementTree.parse(path).iter("testsuite"):
         counts = {key: int(suite.get(key, 0)) for key in ("tests", "failures", "errors", "skipped")}
         bad = counts["failures"] + counts["errors"]
-        print(f"{path.stem:10} {counts['tests'] - bad - counts['skipped']:5} passed, {bad} failed, {counts['skipped']} skipped")
+        print(
+            f"{path.stem:10} {counts['tests'] - bad - counts['skipped']:5} passed, {bad} failed, {counts['skipped']} skipped"
+        )
         total += counts["tests"]
         failed += bad
         skipped += counts["skipped"]

@@ -62,8 +62,6 @@ def operator_settings() -> kopf.OperatorSettings:
     settings.posting.enabled = False
     settings.scanning.disabled = True
     settings.watching.label_selectors["v1", "pods"] = LABEL_TRIAL_UID
-    # Events only wake the work queue, which coalesces them itself: kopf need not wait for more of them.
-    settings.queueing.batch_window = 0.01
     return settings
 
 

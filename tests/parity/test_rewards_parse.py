@@ -19,7 +19,9 @@ DELIBERATE_DIFFERENCES = {
 
 def _reward_file(files: dict[str, Any]) -> RewardFile | None:
     present = {
-        name for name, entry in files.items() if not entry.get("kind", "").startswith("@link") or entry["kind"][6:] in files
+        name
+        for name, entry in files.items()
+        if not entry.get("kind", "").startswith("@link") or entry["kind"][6:] in files
     }
     name = choose_reward_file(present)
     if name is None:
@@ -46,7 +48,10 @@ def test_reward_file_gives_what_the_reference_gives(case: dict[str, Any]) -> Non
         assert len(str(error)) > 20
         return
     assert case["name"] not in DELIBERATE_DIFFERENCES
-    wanted = {key.encode("utf-8", "surrogatepass").decode("utf-8", "replace"): value for key, value in expected["rewards"].items()}
+    wanted = {
+        key.encode("utf-8", "surrogatepass").decode("utf-8", "replace"): value
+        for key, value in expected["rewards"].items()
+    }
     assert list(rewards) == list(wanted)
     for key, value in rewards.items():
         assert_same_number(value, wanted[key], key)

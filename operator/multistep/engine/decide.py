@@ -15,7 +15,7 @@ from multistep.engine.lifecycle import check_deadline, resume, suspend
 from multistep.engine.prepare import prepare
 from multistep.engine.start import start
 from multistep.engine.steps import advance
-from multistep.engine.types import CreateObject, Decision, Observed, SetClaimOwners, Settings, TaskReady, Trial
+from multistep.engine.types import CreateObject, Decision, DeletePod, Observed, SetClaimOwners, Settings, TaskReady, Trial
 from multistep.engine.work import Pass, shorten
 from multistep.pods.claim import claim_owners
 from multistep.pods.snapshot import snapshot
@@ -67,6 +67,9 @@ def _go_on(work: Pass) -> None:
         return
     if not state.snapshotted:
         work.actions.append(CreateObject(snapshot(work.trial.identity, state.task, state.bundle)))
+    # A slow second operator may have made a pod of an attempt that was given up since.
+    given_up = [pod for pod in work.observed.pods if pod.attempt < work.status.attempt and not pod.deleting]
+    work.actions += [DeletePod(pod.name) for pod in given_up]
     if prepare(work, state.task):
         advance(work, state.task)
 

@@ -25,6 +25,12 @@ from multistep.scoring import RewardError, RewardFile, Rewards, VerifierOutputPa
 TERMINATED = "TerminatedError"
 """What the runner reports when it was told to end: pod deletion, node shutdown."""
 
+_NOT_THE_AGENT = {
+    TERMINATED: "the pod was told to end before the step was done (deleted, or its node shut down)",
+    # The runner's marker on the volume: the agent of this attempt ran in a pod that is gone, and must not run twice.
+    "StepAlreadyStartedError": "the step had been started in a pod that is gone; its agent is not run a second time",
+}
+
 
 @dataclass(frozen=True)
 class StepError:
@@ -130,8 +136,8 @@ def read_step(pod: ObservedPod) -> StepOutcome | InfrastructureFault:
         )
     if report is None:
         return StepOutcome((), StepError("StepPodError", _no_report(main, unread)))
-    if report.error is not None and report.error.type == TERMINATED:
-        return InfrastructureFault("the pod was told to end before the step was done (deleted, or its node shut down)")
+    if report.error is not None and report.error.type in _NOT_THE_AGENT:
+        return InfrastructureFault(_NOT_THE_AGENT[report.error.type])
     return StepOutcome(stages, _step_error(report.error) if report.error else None)
 
 
@@ -149,7 +155,6 @@ _STEP_MESSAGES = {
     "NonZeroAgentExitCodeError": "the agent ended with an error",
     "SolutionNotFoundError": "the oracle found no solution/solve.sh for this step",
     "UserNotFoundError": "the user that the task names does not exist in the image",
-    "StepAlreadyStartedError": "this step had been started before; the agent was not run a second time",
     "VerifierTimeoutError": "the tests did not end within the verifier's timeout and were ended; a reward already written does not count",
 }
 

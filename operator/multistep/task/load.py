@@ -196,7 +196,11 @@ def _leaves(path: str, target: str) -> bool:
 
 
 def _is_cycle(tree: FileTree, path: str) -> bool:
-    return tree.resolve(path) is None and _dangles(tree, path) is False
+    """Whether a link leads back to itself, or to a directory that it lies in."""
+    found = tree.resolve(path)
+    if found is None:
+        return not _dangles(tree, path)
+    return path.startswith(f"{found}/" if found else "")
 
 
 def _dangles(tree: FileTree, path: str) -> bool:

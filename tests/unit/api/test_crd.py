@@ -72,7 +72,10 @@ def test_status_survives_a_round_trip_and_leaves_out_what_is_absent() -> None:
         {
             "phase": "Running",
             "startTime": "2026-12-01T10:00:00Z",
-            "steps": [{"index": 1, "name": "a", "rewards": {"reward": 1, "x": 0.5}}, {"index": 2, "name": "b", "rewards": {}}],
+            "steps": [
+                {"index": 1, "name": "a", "rewards": {"reward": 1, "x": 0.5}},
+                {"index": 2, "name": "b", "rewards": {}},
+            ],
         }
     )
     document = status.to_json()

@@ -123,10 +123,30 @@ class Container:
             (self.volume / source).mkdir(parents=True, exist_ok=True)
             binds += [str(self.volume / source), path]
         binds += [str(self.volume), "/.multistep/volume"]
-        command = ["/usr/sbin/chroot", str(root), "/.multistep/bin/busybox", "env", f"MULTISTEP_TERMINATION_LOG=/.multistep/volume/{log.name}"]
+        command = [
+            "/usr/sbin/chroot",
+            str(root),
+            "/.multistep/bin/busybox",
+            "env",
+            f"MULTISTEP_TERMINATION_LOG=/.multistep/volume/{log.name}",
+        ]
         command += ["/.multistep/bin/busybox", "sh", "/.multistep/bin/runner/runner.sh", role, *flags]
         return subprocess.Popen(
-            ["unshare", "-m", "-p", "-f", "--kill-child", "sh", "-c", ENTER, "enter", str(root), *binds, "--", *command],
+            [
+                "unshare",
+                "-m",
+                "-p",
+                "-f",
+                "--kill-child",
+                "sh",
+                "-c",
+                ENTER,
+                "enter",
+                str(root),
+                *binds,
+                "--",
+                *command,
+            ],
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             stdin=subprocess.DEVNULL,
@@ -159,14 +179,30 @@ class Container:
     def verify(self, test: str | None = None, *flags: str) -> Result:
         if test is not None:
             self.write("tests-shared/test.sh", test, 0o755)
-        mounts = {f"tests/{kind}": f"tests-{kind}" for kind in ("shared", "step") if (self.volume / f"tests-{kind}").is_dir()}
+        mounts = {
+            f"tests/{kind}": f"tests-{kind}" for kind in ("shared", "step") if (self.volume / f"tests-{kind}").is_dir()
+        }
         return self.run("verify", "--workdir=/app", "--step-name=one", *flags, **mounts)
 
 
 @pytest.fixture
 def container(tmp_path: Path, tools: Path) -> Container:
     root = tmp_path / "image"
-    for name in ("bin", "proc", "dev", "sys", "etc", "opt", "root", "tmp", "var", "app", "home/agent", ".multistep", "usr/bin"):
+    for name in (
+        "bin",
+        "proc",
+        "dev",
+        "sys",
+        "etc",
+        "opt",
+        "root",
+        "tmp",
+        "var",
+        "app",
+        "home/agent",
+        ".multistep",
+        "usr/bin",
+    ):
         (root / name).mkdir(parents=True)
     (root / "tmp").chmod(0o1777)
     (root / "root").chmod(0o700)

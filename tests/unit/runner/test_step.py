@@ -76,7 +76,9 @@ def test_oracle_without_solution_is_an_error(container: Container) -> None:
 
 
 def test_command_gets_the_instruction_and_reports_its_failure(container: Container) -> None:
-    result = container.command('cat > stdin.txt; cat "$MULTISTEP_INSTRUCTION_FILE" > file.txt; echo "$MULTISTEP_STEP_NAME"; exit 4')
+    result = container.command(
+        'cat > stdin.txt; cat "$MULTISTEP_INSTRUCTION_FILE" > file.txt; echo "$MULTISTEP_STEP_NAME"; exit 4'
+    )
     assert (result.error, result.report["error"]["exitCode"]) == ("NonZeroAgentExitCodeError", 4)
     assert container.rootfs("/app/stdin.txt").read_text() == "say hello\n"
     assert container.rootfs("/app/file.txt").read_text() == "say hello\n"
@@ -86,12 +88,22 @@ def test_command_gets_the_instruction_and_reports_its_failure(container: Contain
 def test_environment_of_the_agent_has_nothing_of_the_runner_s(container: Container) -> None:
     container.command("env | cut -d= -f1 | sort > /app/env")
     found = container.rootfs("/app/env").read_text().split()
-    assert set(found) - {"PWD", "OLDPWD", "SHLVL", "_"} == {"HOME", "PATH", "MULTISTEP_INSTRUCTION_FILE", "MULTISTEP_STEP_NAME"}
+    assert set(found) - {"PWD", "OLDPWD", "SHLVL", "_"} == {
+        "HOME",
+        "PATH",
+        "MULTISTEP_INSTRUCTION_FILE",
+        "MULTISTEP_STEP_NAME",
+    }
 
 
 @pytest.mark.parametrize(
     ("user", "expected"),
-    [("", "0 0 /root"), ("agent", "1000 1000 /home/agent"), ("1000", "1000 1000 /home/agent"), ("1000:2000", "1000 2000 /home/agent")],
+    [
+        ("", "0 0 /root"),
+        ("agent", "1000 1000 /home/agent"),
+        ("1000", "1000 1000 /home/agent"),
+        ("1000:2000", "1000 2000 /home/agent"),
+    ],
 )
 def test_agent_runs_as_its_user(container: Container, user: str, expected: str) -> None:
     container.rootfs("/app").chmod(0o777)
@@ -114,9 +126,11 @@ def test_unknown_user_is_named(container: Container) -> None:
 
 def test_timeout_ends_the_whole_tree_but_not_setup_s_server(container: Container) -> None:
     container.write(
-        "step/workdir/setup.sh", "(while :; do read -r up rest < /proc/uptime; echo $up > /app/s; mv /app/s /app/server; sleep 0.1; done) >/dev/null 2>&1 &\n"
+        "step/workdir/setup.sh",
+        "(while :; do read -r up rest < /proc/uptime; echo $up > /app/s; mv /app/s /app/server; sleep 0.1; done) >/dev/null 2>&1 &\n",
     )
-    daemon = "(setsid sh -c 'while :; do read -r up rest < /proc/uptime; echo $up > /app/d; mv /app/d /app/daemon; sleep 0.1; done' >/dev/null 2>&1 &) ; echo started; "
+    daemon = "(setsid sh -c "
+    daemon += "'while :; do read -r up rest < /proc/uptime; echo $up > /app/d; mv /app/d /app/daemon; sleep 0.1; done' >/dev/null 2>&1 &) ; echo started; "
     process = container.popen(
         "step", "--workdir=/app", "--agent=command", "--agent-timeout=1.5", "--kill-grace=1",
         "--healthcheck-step-command=true", "--", "sh", "-c", daemon + "trap '' TERM; while :; do sleep 1; done",
@@ -152,7 +166,11 @@ def test_background_process_that_holds_the_output_does_not_hang_the_step(contain
 
 def test_healthcheck_counts_failures_only_after_its_start_period(container: Container) -> None:
     check = "echo x >> /app/tries; [ $(wc -l < /app/tries) -ge 3 ]"
-    flags = (f"--healthcheck-step-command={check}", "--healthcheck-step-start-period=60", "--healthcheck-step-start-interval=0.1")
+    flags = (
+        f"--healthcheck-step-command={check}",
+        "--healthcheck-step-start-period=60",
+        "--healthcheck-step-start-interval=0.1",
+    )
     result = container.command("touch /app/ran", *flags, "--healthcheck-step-retries=1")
     assert result.error is None
     assert container.rootfs("/app/ran").exists()
@@ -170,7 +188,9 @@ def test_failed_healthcheck_keeps_the_agent_from_running(container: Container, r
 
 def test_healthcheck_that_hangs_counts_as_a_failure(container: Container) -> None:
     flags = ("--healthcheck-environment-command=sleep 1000", "--healthcheck-environment-timeout=0.3")
-    result = container.command("true", *flags, "--healthcheck-environment-retries=2", "--healthcheck-environment-interval=0.1")
+    result = container.command(
+        "true", *flags, "--healthcheck-environment-retries=2", "--healthcheck-environment-interval=0.1"
+    )
     assert result.error == "HealthcheckError"
     assert "did not end within 0.3 seconds" in result.error_output
 
@@ -220,7 +240,14 @@ def test_agent_cannot_speak_for_the_runner(container: Container) -> None:
 
 def test_told_to_end_it_ends_its_tree_and_says_so(container: Container) -> None:
     process = container.popen(
-        "step", "--workdir=/app", "--agent=command", "--kill-grace=1", "--", "sh", "-c", "echo up; while :; do sleep 1; done"
+        "step",
+        "--workdir=/app",
+        "--agent=command",
+        "--kill-grace=1",
+        "--",
+        "sh",
+        "-c",
+        "echo up; while :; do sleep 1; done",
     )
     deadline = time.monotonic() + 20
     while not (container.volume / "logs-agent/command.txt").exists() and time.monotonic() < deadline:
@@ -233,9 +260,13 @@ def test_told_to_end_it_ends_its_tree_and_says_so(container: Container) -> None:
 
 
 def test_what_lies_directly_under_root_is_carried(container: Container) -> None:
-    first = "mkdir -m 750 /fresh; echo 1 > /fresh/file; echo 2 > /single; ln -s /fresh /linked; chown -R 1000:1000 /fresh"
+    first = (
+        "mkdir -m 750 /fresh; echo 1 > /fresh/file; echo 2 > /single; ln -s /fresh /linked; chown -R 1000:1000 /fresh"
+    )
     assert container.command(first).error is None
-    second = container.command("cat /linked/file /single; stat -c '%a %u' /fresh; rm -rf /fresh /linked; touch /tests-are-mine")
+    second = container.command(
+        "cat /linked/file /single; stat -c '%a %u' /fresh; rm -rf /fresh /linked; touch /tests-are-mine"
+    )
     assert second.output == "1\n2\n750 1000\n"
     third = container.command("ls -d /fresh /linked 2>/dev/null; cat /single; ls -d /bin /usr")
     assert third.output == "2\n/bin\n/usr\n"

@@ -53,7 +53,9 @@ def test_step_s_tests_lie_over_the_shared_ones(container: Container) -> None:
     assert result.output == "stepsharedstepdrwxr-xr-x\n"
 
 
-@pytest.mark.parametrize("damage", ["rm -rf /tests", "rm -rf /tests; ln -s /app /tests", "mkdir -p /tests; echo evil > /tests/test.sh"])
+@pytest.mark.parametrize(
+    "damage", ["rm -rf /tests", "rm -rf /tests; ln -s /app /tests", "mkdir -p /tests; echo evil > /tests/test.sh"]
+)
 def test_agent_cannot_plant_tests(container: Container, damage: str) -> None:
     container.command(damage)
     result = container.verify("#!/bin/sh\nls -A /tests; echo 0 > /logs/verifier/reward.txt\n")
@@ -83,7 +85,9 @@ def test_no_time_at_all_runs_no_test(container: Container, limit: str) -> None:
 
 
 def test_process_that_outlives_the_test_cannot_change_the_reward(container: Container) -> None:
-    result = container.verify("(while :; do echo 1 > /logs/verifier/reward.txt; done) & sleep 0.3; echo 0 > /logs/verifier/reward.json\n")
+    result = container.verify(
+        "(while :; do echo 1 > /logs/verifier/reward.txt; done) & sleep 0.3; echo 0 > /logs/verifier/reward.json\n"
+    )
     assert result.report["reward"]["name"] == "reward.json"
 
 
@@ -102,7 +106,9 @@ def test_large_reward_arrives_whole_by_the_log(container: Container, size: int) 
     report = parse_report(VerifierReport, json.dumps(result.report))
     assert report.reward is not None and report.reward.size == size
     assert report.reward.in_log == (size > 2000)
-    content = reward_from_log(result.output, report.reward.sha256 or "") if report.reward.in_log else report.reward.content
+    content = (
+        reward_from_log(result.output, report.reward.sha256 or "") if report.reward.in_log else report.reward.content
+    )
     assert content == text.encode()
 
 
@@ -124,4 +130,4 @@ def test_environment_of_the_test_has_nothing_of_the_runner_s(container: Containe
 def test_verifier_s_changes_persist_as_in_one_container(container: Container) -> None:
     container.verify("echo seen > /opt/by-verifier; echo t > /by-verifier\n")
     assert container.command("cat /opt/by-verifier /by-verifier").output == "seen\nt\n"
-    assert os.path.exists(container.rootfs("/opt/by-verifier"))
+    assert container.rootfs("/opt/by-verifier").exists()
