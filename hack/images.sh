@@ -32,7 +32,10 @@ from_directory() {
   local directory=$1 tag=$2 container
   shift 2
   container=$(buildah from scratch)
-  buildah copy -q "$container" "$directory" /
+  # By way of an archive: a plain copy would give all files to root.
+  tar -C "$directory" --numeric-owner -cf "$directory.tar" .
+  buildah add -q "$container" "$directory.tar" /
+  rm -f "$directory.tar"
   buildah config --env PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin "$@" "$container"
   buildah commit -q --rm "$container" "$tag"
 }

@@ -43,7 +43,8 @@ def finished_pod(
 
 def _wait_for_start(work: Pass, pod: ObservedPod) -> None:
     seconds = work.trial.spec.start_deadline_seconds
-    if not work.expired(pod.created_at, seconds):
+    since = pod.waiting_since
+    if since is None or not work.expired(since, seconds):
         return
     step = work.current_step()
     error = ErrorStatus(

@@ -24,9 +24,6 @@ def start_trouble(pod: ObservedPod) -> str:
             return _container_trouble(container)
     if pod.node_name is None:
         return "the scheduler has not given the pod a node yet (no word from it why)"
-    for container in pod.init_containers:
-        if container.running:
-            return f"init container {container.name} (image {container.image}) is still running"
     return f"the kubelet of node {pod.node_name} has not started the pod's containers yet (volume or image still on the way?)"
 
 

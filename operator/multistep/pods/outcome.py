@@ -30,6 +30,7 @@ class ContainerOutcome:
     name: str
     running: bool = False
     started_at: datetime | None = None
+    finished_at: datetime | None = None
     exit_code: int | None = None
     reason: str | None = None
     message: str | None = None
@@ -83,6 +84,14 @@ class ObservedPod:
     def started(self) -> bool:
         """Whether all containers of the pod have started."""
         return self.over or (bool(self.containers) and all(container.started for container in self.containers))
+
+    @property
+    def waiting_since(self) -> datetime | None:
+        """Since when the pod's next container has been waiting to start; None while an init container runs."""
+        if any(container.running for container in self.init_containers):
+            return None
+        ended = [container.finished_at for container in self.init_containers if container.finished_at is not None]
+        return max([self.created_at, *ended])
 
     @property
     def infrastructure_fault(self) -> str | None:
@@ -159,6 +168,7 @@ def _container(spec: dict[str, Any], status: dict[str, Any]) -> ContainerOutcome
         return ContainerOutcome(
             name=spec["name"],
             started_at=parse_time(ended["startedAt"]) if ended.get("startedAt") else None,
+            finished_at=parse_time(ended["finishedAt"]) if ended.get("finishedAt") else None,
             exit_code=ended.get("exitCode", -1),
             reason=ended.get("reason"),
             message=ended.get("message"),
