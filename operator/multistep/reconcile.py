@@ -11,6 +11,7 @@ from multistep.cluster.apply import Applier
 from multistep.cluster.client import ApiError, Client
 from multistep.cluster.observe import InvalidTrialError, Observation, Observer
 from multistep.engine.decide import decide
+from multistep.engine.lifecycle import stall
 from multistep.engine.rejection import reject
 from multistep.engine.types import Decision, Settings
 
@@ -39,16 +40,7 @@ class Reconciler:
     async def reconcile(self, key: TrialKey) -> float | None:
         """Make one pass; return the seconds after which the next is due, or None when only an event can bring news."""
         try:
-            observation = await self._observer.observe(*key)
-        except InvalidTrialError as error:
-            logger.error("%s: the resource cannot be read, nothing is done: %s", key, error)
-            return None
-        if observation is None:
-            return None
-        now = datetime.now(UTC)
-        decision = decide(observation.trial, observation.observed, now, self._settings)
-        try:
-            return await self._apply(key, observation, decision, now)
+            return await self._pass(key)
         except ApiError as error:
             if error.code == 409:
                 logger.debug("%s: changed since it was read, looking again", key)
@@ -58,6 +50,21 @@ class Reconciler:
                 return None
             raise
 
+    async def _pass(self, key: TrialKey) -> float | None:
+        now = datetime.now(UTC)
+        try:
+            observation = await self._observer.observe(*key)
+        except InvalidTrialError as error:
+            logger.error("%s: the resource cannot be read, nothing is done: %s", key, error)
+            if error.status is not None:
+                status = stall(error.status, error.document["metadata"].get("generation", 0), str(error), now)
+                await self._applier.write_status(error.document, status)
+            return None
+        if observation is None:
+            return None
+        decision = decide(observation.trial, observation.observed, now, self._settings)
+        return await self._apply(key, observation, decision, now)
+
     async def _apply(self, key: TrialKey, observation: Observation, decision: Decision, now: datetime) -> float | None:
         trial = observation.trial
         rejection = await self._applier.act(trial.identity, decision.actions)
@@ -65,7 +72,7 @@ class Reconciler:
             logger.warning("%s: %s %s refused: %s", key, rejection.kind, rejection.name, rejection.message)
             decision = reject(trial, observation.observed, rejection, now, self._settings)
             await self._applier.act(trial.identity, decision.actions)
-        if await self._applier.write_status(observation, decision):
+        if await self._applier.write_status(observation.document, decision.status):
             _log(key, trial.status, decision.status)
             await self._applier.send_events(trial.identity, decision.events, now)
         if decision.wake_at is None:

@@ -55,7 +55,14 @@ def until(condition: Callable[[], Any], seconds: float, what: str) -> Any:
 
 
 def install(*settings: str) -> None:
-    values = [f"--set={setting}" for setting in (f"image.repository={IMAGE.rpartition(':')[0]}", f"image.tag={IMAGE.rpartition(':')[2]}", *settings)]
+    values = [
+        f"--set={setting}"
+        for setting in (
+            f"image.repository={IMAGE.rpartition(':')[0]}",
+            f"image.tag={IMAGE.rpartition(':')[2]}",
+            *settings,
+        )
+    ]
     run(
         "helm", "upgrade", "--install", "multistep-operator", str(ROOT / "charts/multistep-operator"), "--namespace",
         OPERATOR_NAMESPACE, "--create-namespace", *values, "--wait", "--timeout", "2m", seconds=150,
@@ -66,7 +73,7 @@ def install(*settings: str) -> None:
 def operator(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> None:
     """Install the operator once, whichever worker comes first."""
     shared = tmp_path_factory.getbasetemp().parent if worker_id != "master" else tmp_path_factory.getbasetemp()
-    with open(shared / "operator.lock", "w") as lock:
+    with (shared / "operator.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         done = shared / "operator.installed"
         if not done.exists():
@@ -84,7 +91,9 @@ class Namespace:
         self.core = client.CoreV1Api()
         self.custom = client.CustomObjectsApi()
 
-    def files(self, steps: dict[str, dict[str, str]], *, image: str = BUSYBOX, toml: str = "", **shared: str) -> dict[str, str]:
+    def files(
+        self, steps: dict[str, dict[str, str]], *, image: str = BUSYBOX, toml: str = "", **shared: str
+    ) -> dict[str, str]:
         """Return a task's files. Each step: `config` for task.toml, and files such as `solution/solve.sh`; `shared` are the task's own."""
         config_text = f'{toml}\n[environment]\ndocker_image = "{image}"\n' if "[environment]" not in toml else toml
         files: dict[str, str] = {path.replace("__", "/").replace("_sh", ".sh"): text for path, text in shared.items()}
@@ -96,7 +105,9 @@ class Namespace:
                     files[f"steps/{name}/{path}"] = text
         return {"task.toml": config_text, **files}
 
-    def create(self, files: dict[str, str] | None = None, *, name: str = "trial", agent: Any = "oracle", **spec: Any) -> None:
+    def create(
+        self, files: dict[str, str] | None = None, *, name: str = "trial", agent: Any = "oracle", **spec: Any
+    ) -> None:
         agent = agent if isinstance(agent, dict) else {"name": agent}
         body = {
             "apiVersion": f"{GROUP}/{VERSION}",
@@ -114,14 +125,18 @@ class Namespace:
     def status(self, name: str = "trial") -> dict[str, Any]:
         return self.get(name).get("status", {})
 
-    def wait(self, predicate: Callable[[dict[str, Any]], Any], seconds: float = 150, name: str = "trial") -> dict[str, Any]:
+    def wait(
+        self, predicate: Callable[[dict[str, Any]], Any], seconds: float = 150, name: str = "trial"
+    ) -> dict[str, Any]:
         deadline = time.monotonic() + seconds
         while True:
             status = self.status(name)
             if predicate(status):
                 return status
             if time.monotonic() > deadline:
-                pytest.fail(f"not within {seconds} s; status:\n{yaml.safe_dump(status)}\n{kubectl('-n', self.name, 'get', 'pods', '-o', 'wide')}")
+                pytest.fail(
+                    f"not within {seconds} s; status:\n{yaml.safe_dump(status)}\n{kubectl('-n', self.name, 'get', 'pods', '-o', 'wide')}"
+                )
             time.sleep(0.5)
 
     def finish(self, seconds: float = 150, name: str = "trial") -> dict[str, Any]:
@@ -156,12 +171,23 @@ class Namespace:
             "metadata": {"name": name},
             "spec": {
                 "restartPolicy": "Never",
-                "containers": [{"name": "main", "image": image, "command": ["sh", "-c", script], "volumeMounts": [{"name": "v", "mountPath": "/volume"}]}],
+                "containers": [
+                    {
+                        "name": "main",
+                        "image": image,
+                        "command": ["sh", "-c", script],
+                        "volumeMounts": [{"name": "v", "mountPath": "/volume"}],
+                    }
+                ],
                 "volumes": [{"name": "v", "persistentVolumeClaim": {"claimName": claim}}],
             },
         }
         self.core.create_namespaced_pod(self.name, pod)
-        until(lambda: self.core.read_namespaced_pod(name, self.name).status.phase in ("Succeeded", "Failed"), 60, "the reader")
+        until(
+            lambda: self.core.read_namespaced_pod(name, self.name).status.phase in ("Succeeded", "Failed"),
+            60,
+            "the reader",
+        )
         output = kubectl("-n", self.name, "logs", name)
         self.core.delete_namespaced_pod(name, self.name, grace_period_seconds=0)
         return output

@@ -47,7 +47,7 @@ def test_number_stops_early(namespace: Namespace) -> None:
 
 
 def test_object_stops_early_and_names_the_missing_key(namespace: Namespace) -> None:
-    test = "echo '{\"a\": 1, \"reward\": 1}' > /logs/verifier/reward.json\n"
+    test = 'echo \'{"a": 1, "reward": 1}\' > /logs/verifier/reward.json\n'
     config = "min_reward = { a = 0.5, segment_pass = 0.0 }"
     namespace.create(namespace.files({"a": {"config": config}, "b": {}}, tests__test_sh=test), agent="nop")
     status = namespace.finish()
@@ -87,7 +87,9 @@ def test_agent_that_times_out_is_graded_by_what_it_wrote(namespace: Namespace) -
 
 def test_command_gets_the_instruction_and_its_failure_is_graded(namespace: Namespace) -> None:
     script = 'cat > /app/stdin; cp "$MULTISTEP_INSTRUCTION_FILE" /app/file; echo "$KEY" > /app/key; exit 7'
-    test = reward_if('[ "$(cat /app/stdin /app/file)" = "$(printf \'solve\\nsolve\')" ] && [ -z "${KEY-}" ] && grep -q abc /app/key')
+    test = reward_if(
+        '[ "$(cat /app/stdin /app/file)" = "$(printf \'solve\\nsolve\')" ] && [ -z "${KEY-}" ] && grep -q abc /app/key'
+    )
     files = namespace.files({"a": {"instruction": "solve\n"}}, tests__test_sh=test)
     env = [{"name": "KEY", "value": "abc$(HOME)"}]
     namespace.create(files, agent={"name": "command", "command": ["sh", "-c", script], "env": env})
@@ -98,7 +100,10 @@ def test_command_gets_the_instruction_and_its_failure_is_graded(namespace: Names
 
 def test_verifier_that_times_out_gives_no_reward(namespace: Namespace) -> None:
     test = "echo 1 > /logs/verifier/reward.txt; while :; do sleep 1; done\n"
-    namespace.create(namespace.files({"a": {"config": "[steps.verifier]\ntimeout_sec = 2"}, "b": {}}, tests__test_sh=test), agent="nop")
+    namespace.create(
+        namespace.files({"a": {"config": "[steps.verifier]\ntimeout_sec = 2"}, "b": {}}, tests__test_sh=test),
+        agent="nop",
+    )
     status = namespace.finish()
     assert (status["phase"], status["error"]["type"]) == ("Failed", "VerifierTimeoutError")
     assert "rewards" not in status and status["rewardValid"] is False
@@ -133,8 +138,16 @@ def test_large_reward_arrives_whole(namespace: Namespace) -> None:
 
 
 def test_shared_tests_lie_below_the_step_s(namespace: Namespace) -> None:
-    steps = {"a": {}, "b": {"tests/expected": "two", "tests/test.sh": reward_if("[ $(cat /tests/expected) = two ] && [ -e /tests/helper ]")}}
-    files = namespace.files(steps, tests__test_sh=reward_if("[ $(cat /tests/expected) = one ]"), tests__expected="one", tests__helper="x")
+    steps = {
+        "a": {},
+        "b": {
+            "tests/expected": "two",
+            "tests/test.sh": reward_if("[ $(cat /tests/expected) = two ] && [ -e /tests/helper ]"),
+        },
+    }
+    files = namespace.files(
+        steps, tests__test_sh=reward_if("[ $(cat /tests/expected) = one ]"), tests__expected="one", tests__helper="x"
+    )
     namespace.create(files, agent="nop")
     assert namespace.finish()["rewards"] == {"reward": 1}
 
@@ -143,7 +156,9 @@ def test_healthcheck_is_waited_for_and_its_failure_fails_the_step(namespace: Nam
     good = '[steps.healthcheck]\ncommand = "test -e /app/ready"\ninterval_sec = 0.2\nretries = 50'
     bad = '[steps.healthcheck]\ncommand = "echo not yet; false"\ninterval_sec = 0.1\nretries = 2'
     setup = "(sleep 1; touch /app/ready) >/dev/null 2>&1 &\n"
-    files = namespace.files({"a": {"config": good, "workdir/setup.sh": setup}, "b": {"config": bad}}, tests__test_sh=PASS)
+    files = namespace.files(
+        {"a": {"config": good, "workdir/setup.sh": setup}, "b": {"config": bad}}, tests__test_sh=PASS
+    )
     namespace.create(files, agent="nop")
     status = namespace.finish()
     assert status["steps"][0]["phase"] == "Completed"

@@ -2,6 +2,7 @@ import math
 from typing import Any
 
 import pytest
+from parity_vectors import cases
 from pydantic import ValidationError
 
 from multistep.scoring import (
@@ -16,7 +17,6 @@ from multistep.scoring import (
     reward_valid,
 )
 from multistep.task import TaskConfig
-from parity_vectors import cases
 
 # Where we differ from the reference, and why. docs/harbor-compatibility.md has a row for each.
 DELIBERATE_DIFFERENCES = {

@@ -4,10 +4,10 @@ compared here yet (issue 4)."""
 from typing import Any
 
 import pytest
+from parity_vectors import cases
 
 from multistep.task import FileTree, effective_step, load_task
 from multistep.task.tree import Entry
-from parity_vectors import cases
 
 DELIBERATE_DIFFERENCES = {
     "verifier-timeout-task-only": "the task's [verifier] timeout_sec holds for its steps; the reference ignores it",

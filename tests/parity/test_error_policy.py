@@ -1,10 +1,10 @@
 from typing import Any
 
 import pytest
+from parity_vectors import cases, load
 from pydantic import ValidationError
 
 from multistep.scoring import PolicyOverride, error_policy, is_known
-from parity_vectors import cases, load
 
 
 @pytest.mark.parametrize("case", cases("error_policy"))

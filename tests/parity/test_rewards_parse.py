@@ -1,9 +1,9 @@
 from typing import Any
 
 import pytest
+from parity_vectors import assert_same_number, cases, content
 
 from multistep.scoring import RewardError, RewardFile, choose_reward_file, error_policy, parse_rewards
-from parity_vectors import assert_same_number, cases, content
 
 # Where we differ from the reference, and why. docs/harbor-compatibility.md has a row for each.
 DELIBERATE_DIFFERENCES = {

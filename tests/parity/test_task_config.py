@@ -3,12 +3,12 @@ import json
 from typing import Any
 
 import pytest
+from parity_vectors import cases, load
 from pydantic import ValidationError
 
 from multistep.task import Entry, FileTree, TaskConfig, load_task, unsupported
 from multistep.task.artifacts import collisions
 from multistep.task.load import _parse
-from parity_vectors import cases, load
 
 # Tasks that the reference accepts and we refuse, or the reverse, and why. docs/harbor-compatibility.md has a row for each group.
 _GROUPS = {
@@ -38,7 +38,11 @@ TOML_1_1 = {"toml-11-inline-newline"}
 
 
 def _tree(case: dict[str, Any]) -> FileTree:
-    raw = base64.b64decode(case["toml_base64"]) if "toml_base64" in case else case["toml"].encode("utf-8", "surrogatepass")
+    raw = (
+        base64.b64decode(case["toml_base64"])
+        if "toml_base64" in case
+        else case["toml"].encode("utf-8", "surrogatepass")
+    )
     entries: dict[str, Entry] = {"task.toml": Entry("file", 0o644, raw)}
     files = case["files"]
     if files == "default-layout":
@@ -126,7 +130,10 @@ def test_error_is_found_at_the_field_that_the_reference_names(case: dict[str, An
     document, _ = _parse(_tree(case))
     with pytest.raises(ValidationError) as caught:
         TaskConfig.model_validate(document)
-    found = [(".".join(str(part) for part in item["loc"] if not str(part).startswith("function-")), item["type"]) for item in caught.value.errors()]
+    found = [
+        (".".join(str(part) for part in item["loc"] if not str(part).startswith("function-")), item["type"])
+        for item in caught.value.errors()
+    ]
     assert (error["error_field"], error["error_type"]) in found
 
 

@@ -8,16 +8,25 @@ from typing import Any
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+from support.world import SETTINGS, World, prepare_message, step_message, task_files, verifier_message
 
 from multistep.api.status import MultiStepTrialStatus
 from multistep.engine.decide import decide
 from multistep.engine.types import CreateObject
 from multistep.pods.names import LABEL_ATTEMPT, LABEL_ROLE, LABEL_STEP_INDEX
-from support.world import SETTINGS, World, prepare_message, step_message, task_files, verifier_message
 
 TERMINAL = ("Succeeded", "Stopped", "Failed")
 
-STEP_ERRORS = [None, None, None, "AgentTimeoutError", "NonZeroAgentExitCodeError", "SetupError", "HealthcheckError", "TerminatedError"]
+STEP_ERRORS = [
+    None,
+    None,
+    None,
+    "AgentTimeoutError",
+    "NonZeroAgentExitCodeError",
+    "SetupError",
+    "HealthcheckError",
+    "TerminatedError",
+]
 REWARDS: list[Any] = [1, 0, 0.5, {"reward": 1, "x": -2}, {"x": 1}, {}, "", "nan", None]
 
 

@@ -113,7 +113,11 @@ class World:
             self.objects.setdefault((manifest["kind"], name), manifest)
         elif name not in self.pods:
             self.created[name] += 1
-            metadata = {**manifest["metadata"], "uid": f"{name}-{self.created[name]}", "creationTimestamp": format_time(self.now)}
+            metadata = {
+                **manifest["metadata"],
+                "uid": f"{name}-{self.created[name]}",
+                "creationTimestamp": format_time(self.now),
+            }
             self.pods[name] = {"metadata": metadata, "spec": manifest["spec"], "status": {"phase": "Pending"}}
 
     @staticmethod
@@ -150,7 +154,9 @@ class World:
             else:
                 self.agent_runs[key] += 1
 
-    def finish(self, name: str, message: str = "", *, exit_code: int = 0, reason: str | None = None, phase: str | None = None) -> None:
+    def finish(
+        self, name: str, message: str = "", *, exit_code: int = 0, reason: str | None = None, phase: str | None = None
+    ) -> None:
         """End a pod's containers. Its phase follows later, unless `phase` is given."""
         pod = self.pod(name)
         pod["spec"]["nodeName"] = "node-1"
@@ -200,7 +206,14 @@ class World:
 
 def prepare_message(workdir: str = "/app") -> str:
     user = {"uid": 0, "gid": 0, "passwdGid": 0}
-    seed = {"version": 1, "role": "seed", "stages": [], "error": None, "workdir": workdir, "directories": ["app", "etc", "opt"]}
+    seed = {
+        "version": 1,
+        "role": "seed",
+        "stages": [],
+        "error": None,
+        "workdir": workdir,
+        "directories": ["app", "etc", "opt"],
+    }
     probe = {"version": 1, "role": "probe", "stages": [], "error": None, "user": user}
     return json.dumps({"containers": {"seed": json.dumps(seed), "probe": json.dumps(probe), "agent": ""}})
 

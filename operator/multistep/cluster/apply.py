@@ -10,14 +10,13 @@ from datetime import datetime
 from typing import Any
 
 from multistep.api.common import API_VERSION, KIND
-from multistep.api.status import format_time
+from multistep.api.status import MultiStepTrialStatus, format_time
 from multistep.cluster import paths
 from multistep.cluster.client import ApiError, Client
-from multistep.cluster.observe import Observation, owned_by
+from multistep.cluster.observe import owned_by
 from multistep.engine.types import (
     Action,
     CreateObject,
-    Decision,
     DeleteClaim,
     DeletePod,
     DeleteTrial,
@@ -48,18 +47,18 @@ class Applier:
                 return rejection
         return None
 
-    async def write_status(self, observation: Observation, decision: Decision) -> bool:
-        """Write the status if it changed; True if it did.
+    async def write_status(self, document: dict[str, Any], status: MultiStepTrialStatus) -> bool:
+        """Write the status of a trial that was read as `document`, if it changed; True if it did.
 
         Raises:
             ApiError: with code 409 when the trial changed since it was read; the caller looks again.
         """
-        status = decision.status.to_json()
-        if status == observation.document.get("status"):
+        written = status.to_json()
+        if written == document.get("status"):
             return False
-        identity = observation.trial.identity
-        path = paths.trial(identity.namespace, identity.name) + "/status"
-        await self._client.replace(path, {**observation.document, "status": status})
+        metadata = document["metadata"]
+        path = paths.trial(metadata["namespace"], metadata["name"]) + "/status"
+        await self._client.replace(path, {**document, "status": written})
         return True
 
     async def send_events(self, trial: TrialIdentity, events: tuple[Event, ...], now: datetime) -> None:

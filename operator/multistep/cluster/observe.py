@@ -24,11 +24,17 @@ _LOG_LINE_BYTES = 40
 
 
 class InvalidTrialError(ValueError):
-    """The resource cannot be read: a spec that the CRD let through, or a status that somebody else wrote."""
+    """The resource cannot be read: a spec that the CRD let through, or a status that somebody else wrote.
 
-    def __init__(self, document: dict[str, Any], message: str) -> None:
+    Attributes:
+        document: the resource.
+        status: its status, where that can be read.
+    """
+
+    def __init__(self, document: dict[str, Any], status: MultiStepTrialStatus | None, message: str) -> None:
         super().__init__(message)
         self.document = document
+        self.status = status
 
 
 @dataclass(frozen=True)
@@ -99,19 +105,18 @@ def parse_trial(document: dict[str, Any]) -> Trial:
         InvalidTrialError: spec or status is not what the models allow; the message names the field.
     """
     metadata = document["metadata"]
+    status = None
     try:
-        return Trial(
-            identity=TrialIdentity(metadata["namespace"], metadata["name"], metadata["uid"]),
-            generation=metadata.get("generation", 0),
-            spec=MultiStepTrialSpec.model_validate(document.get("spec") or {}),
-            status=MultiStepTrialStatus.model_validate(document.get("status") or {}),
-        )
+        status = MultiStepTrialStatus.model_validate(document.get("status") or {})
+        spec = MultiStepTrialSpec.model_validate(document.get("spec") or {})
     except ValidationError as error:
         texts = [
             f"{'.'.join(str(part) for part in item['loc'])}: {item['msg']}"
             for item in error.errors(include_url=False, include_input=False)
         ]
-        raise InvalidTrialError(document, f"{error.title}: {'; '.join(texts)}") from error
+        raise InvalidTrialError(document, status, f"{error.title}: {'; '.join(texts)}") from error
+    identity = TrialIdentity(metadata["namespace"], metadata["name"], metadata["uid"])
+    return Trial(identity, metadata.get("generation", 0), spec, status)
 
 
 def owned_by(document: dict[str, Any], trial: TrialIdentity) -> bool:

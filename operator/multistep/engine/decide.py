@@ -9,13 +9,22 @@ from __future__ import annotations
 from datetime import datetime
 
 from multistep.api.status import ErrorStatus
-from multistep.engine.conditions import Reason
+from multistep.engine.conditions import ConditionType, Reason
 from multistep.engine.finish import clean_up, fail
 from multistep.engine.lifecycle import check_deadline, resume, suspend
 from multistep.engine.prepare import prepare
 from multistep.engine.start import start
 from multistep.engine.steps import advance
-from multistep.engine.types import CreateObject, Decision, DeletePod, Observed, SetClaimOwners, Settings, TaskReady, Trial
+from multistep.engine.types import (
+    CreateObject,
+    Decision,
+    DeletePod,
+    Observed,
+    SetClaimOwners,
+    Settings,
+    TaskReady,
+    Trial,
+)
 from multistep.engine.work import Pass, shorten
 from multistep.pods.claim import claim_owners
 from multistep.pods.snapshot import snapshot
@@ -40,6 +49,8 @@ def decide(trial: Trial, observed: Observed, now: datetime, settings: Settings) 
     if work.ended:
         clean_up(work)
         return work.decision()
+    # What made it hold still is over: the spec could be read.
+    work.status.conditions = [item for item in work.status.conditions if item.type != ConditionType.STALLED.value]
     if not trial.spec.suspend:
         resume(work)
     if work.status.workspace is not None:

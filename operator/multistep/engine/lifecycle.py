@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from multistep.api.status import ErrorStatus, Phase
+from datetime import datetime
+
+from multistep.api.status import TERMINAL_PHASES, ErrorStatus, MultiStepTrialStatus, Phase
 from multistep.engine.conditions import ConditionType, Reason, find, is_true, set_condition
 from multistep.engine.finish import fail
-from multistep.engine.work import Pass
+from multistep.engine.work import Pass, shorten
 
 
 def suspend(work: Pass) -> None:
@@ -34,6 +36,19 @@ def resume(work: Pass) -> None:
         work.set_phase(phase, Reason.RESUMED, "the trial goes on")
     set_condition(work.status, ConditionType.SUSPENDED, False, Reason.RESUMED, "the trial goes on", work.now)
     work.event("Normal", Reason.RESUMED, "the trial goes on where it stopped")
+
+
+def stall(status: MultiStepTrialStatus, generation: int, message: str, now: datetime) -> MultiStepTrialStatus:
+    """Return the status of a trial whose spec this operator cannot read: it holds still until the spec, or the operator, is another."""
+    if status.phase in TERMINAL_PHASES:
+        return status
+    result = status.model_copy(deep=True)
+    result.observed_generation = generation
+    result.reason, result.message = Reason.SPEC_INVALID.value, shorten(message)
+    set_condition(
+        result, ConditionType.STALLED, True, Reason.SPEC_INVALID, shorten(message), now.replace(microsecond=0)
+    )
+    return result
 
 
 def check_deadline(work: Pass) -> None:

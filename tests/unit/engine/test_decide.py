@@ -1,13 +1,13 @@
 import json
 
 import pytest
+from support.world import SETTINGS, World, prepare_message, step_message, task_files, verifier_message
 
 from multistep.api.status import MultiStepTrialStatus
 from multistep.engine.decide import decide
 from multistep.engine.rejection import reject
 from multistep.engine.types import Observed, Rejection, TaskInvalid, TaskUnavailable
 from multistep.task import Problem
-from support.world import SETTINGS, World, prepare_message, step_message, task_files, verifier_message
 
 
 def test_trial_walks_through_its_steps_and_takes_the_mean() -> None:
@@ -19,7 +19,12 @@ def test_trial_walks_through_its_steps_and_takes_the_mean() -> None:
     assert (world.status["phase"], world.status["reason"]) == ("Succeeded", "AllStepsRan")
     assert world.status["rewards"] == {"reward": 0.5}
     assert (world.status["reward"], world.status["gradedSteps"], world.status["rewardValid"]) == ("0.5", 3, True)
-    assert [world.condition(kind) for kind in ("Complete", "Failed", "Reconciling", "TaskValid")] == ["True", None, "False", "True"]
+    assert [world.condition(kind) for kind in ("Complete", "Failed", "Reconciling", "TaskValid")] == [
+        "True",
+        None,
+        "False",
+        "True",
+    ]
     assert [step["phase"] for step in world.status["steps"]] == ["Completed"] * 3
     assert world.status["steps"][0]["stages"][0]["durationSeconds"] == 2
 
@@ -114,7 +119,11 @@ def test_step_that_never_came_to_its_agent_fails_the_trial(error: str) -> None:
     assert (world.status["phase"], world.status["error"]["type"]) == ("Failed", error)
     assert "boom" in world.status["error"]["message"]
     assert world.status["error"]["pod"].endswith("-step-2")
-    assert (world.status["rewards"], world.status["rewardValid"], world.status.get("reward")) == ({"reward": 1.0}, False, None)
+    assert (world.status["rewards"], world.status["rewardValid"], world.status.get("reward")) == (
+        {"reward": 1.0},
+        False,
+        None,
+    )
     assert [step["phase"] for step in world.status["steps"]] == ["Completed", "Failed", "Skipped"]
     assert [world.condition(kind) for kind in ("Complete", "Failed", "Stalled")] == ["False", "True", "True"]
 
