@@ -8,7 +8,7 @@ RESULTS := build/results
 CLUSTER := eval "$$(hack/cluster.sh env)"
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help venv setup lint format generate unit property parity e2e test demo cluster-up cluster-down images benchmark clean
+.PHONY: help venv setup lint format generate unit property parity e2e test demo cluster-up cluster-down images image benchmark clean
 
 help: ## Show this help
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -59,6 +59,9 @@ cluster-down: ## End the test cluster
 
 images: venv cluster-up ## Build and load the images that tests and demo need
 	hack/images.sh all
+
+image: venv ## Build the operator's image for a registry: make image IMAGE=registry/name:tag
+	@hack/images.sh image "$(IMAGE)"
 
 e2e: images ## Tests on the real cluster, in parallel
 	@mkdir -p $(RESULTS)

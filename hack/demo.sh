@@ -15,7 +15,7 @@ use_context() {
 use_kind() {
   IMAGE=$OPERATOR_IMAGE
   kind get clusters 2>/dev/null | grep -qx multistep || kind create cluster --name multistep
-  progress "building the operator's image" bash -c ". hack/common.sh; mkdir -p build/wheels && .venv/bin/python hack/requirements.py >build/requirements.txt && docker build -q -t $IMAGE ."
+  progress "building the operator's image" hack/images.sh image "$IMAGE"
   kind load docker-image "$IMAGE" --name multistep
   KUBECTL=(kubectl --context kind-multistep)
   HELM=(helm --kube-context kind-multistep)

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Images that tests and demo need, made without a registry and loaded into the cluster of hack/cluster.sh.
-#   hack/images.sh operator | test | all
+#   hack/images.sh operator | test | all | image NAME
 # Each is kept as an archive under $CLUSTER_DIR/images, named by a hash of what it is made from: unchanged ones are not made again.
 . "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
@@ -153,8 +153,25 @@ images_operator() {
     $(find "$REPOSITORY/operator" -name '*.py' -o -name '*.sh' | sort)
 }
 
+# The image for a registry, as a user builds it: with the builder that is at hand, and the dependencies from where pip finds them.
+image() {
+  local builder
+  [ -n "${1-}" ] || fail "say what it is called: make image IMAGE=registry/name:tag"
+  requirements
+  cd "$REPOSITORY"
+  for builder in docker podman buildah; do
+    if "$builder" info >/dev/null 2>&1; then
+      say "Building $1 with $builder"
+      "$builder" build -t "$1" .
+      return 0
+    fi
+  done
+  fail "none of docker, podman and buildah works here"
+}
+
 case ${1-} in
+image) image "${2-}" ;;
 operator | test) "images_$1" ;;
 all) images_test; images_operator ;;
-*) fail "usage: hack/images.sh operator | test | all" ;;
+*) fail "usage: hack/images.sh operator | test | all | image NAME" ;;
 esac

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Literal
+from typing import Literal
 
 from multistep.api.spec import MultiStepTrialSpec
 from multistep.api.status import MultiStepTrialStatus
+from multistep.pods.common import Manifest
 from multistep.pods.names import TrialIdentity
 from multistep.pods.outcome import ObservedPod
 from multistep.task import Problem, Task
 
-Manifest = dict[str, Any]
+
 
 
 @dataclass(frozen=True)

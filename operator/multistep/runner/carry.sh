@@ -18,8 +18,14 @@ is_outside() {
 # read_mounts: set MOUNTS to the mount points, one a line, with the kernel's octal escapes undone.
 read_mounts() {
 	MOUNTS="
-$(while read -r _ _ _ _ point _; do printf '%b\n' "$(printf '%s' "$point" | sed 's/\\\([0-7][0-7][0-7]\)/\\0\1/g')"; done </proc/self/mountinfo)
 "
+	while read -r _ _ _ _ point _; do
+		case $point in
+		*\\*) point=$(printf '%b' "$(printf '%s' "$point" | sed 's/\\\([0-7][0-7][0-7]\)/\\0\1/g')") ;;
+		esac
+		MOUNTS="$MOUNTS$point
+"
+	done </proc/self/mountinfo
 }
 
 same_link() { [ -L "$1" ] && [ -L "$2" ] && [ "$(readlink "$1")" = "$(readlink "$2")" ]; }

@@ -17,7 +17,18 @@ parse_options() {
 			return 0
 			;;
 		--*=*)
-			key=$(printf '%s' "${word%%=*}" | sed 's/^--//; s/-/_/g')
+			key=${word%%=*}
+			key=${key#--}
+			# By the shell alone: a step must not spend its time on starting programs for us.
+			while :; do
+				case $key in
+				*-*) key=${key%%-*}_${key#*-} ;;
+				*) break ;;
+				esac
+			done
+			case $key in
+			*[!a-z_]*) bad_option "unknown flag --$key" ;;
+			esac
 			case $KNOWN_OPTIONS in
 			*[[:space:]]"$key"[[:space:]]*) ;;
 			*) bad_option "unknown flag --$key" ;;
