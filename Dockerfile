@@ -12,11 +12,13 @@ RUN mkdir -p /opt/multistep/bin/applets \
 
 FROM tools AS build
 WORKDIR /src
-COPY build/requirements.txt build/wheels* /src/wheels/
-# Dependencies first: a change of the source does not install them again. `wheels` is empty unless somebody filled it (hack/images.sh).
+# Wheels are taken from build/wheels only where the build says so (hack/images.sh): those of one Python do not fit another base image.
+ARG WHEELS_ONLY=""
+COPY pyproject.toml build/wheels* /src/wheels/
+# Dependencies first: a change of the source does not install them again.
 RUN python3 -m venv /opt/multistep/venv \
-    && if ls /src/wheels/*.whl >/dev/null 2>&1; then index="--no-index --find-links=/src/wheels"; else index=""; fi \
-    && /opt/multistep/venv/bin/pip install --no-cache-dir --no-compile $index -r /src/wheels/requirements.txt
+    && python3 -c 'import tomllib; print("\n".join(tomllib.load(open("/src/wheels/pyproject.toml", "rb"))["project"]["dependencies"]))' > /src/requirements.txt \
+    && /opt/multistep/venv/bin/pip install --no-cache-dir --no-compile ${WHEELS_ONLY:+--no-index --find-links=/src/wheels} -r /src/requirements.txt
 COPY operator/multistep /opt/multistep/lib/multistep
 RUN mv /opt/multistep/lib/multistep/runner /tmp/runner \
     && mkdir -p /opt/multistep/lib/multistep/runner && cp /tmp/runner/__init__.py /opt/multistep/lib/multistep/runner/ \

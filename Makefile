@@ -8,7 +8,7 @@ RESULTS := build/results
 CLUSTER := eval "$$(hack/cluster.sh env)"
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help venv setup lint format generate unit property parity e2e test demo cluster-up cluster-down images image benchmark clean
+.PHONY: help venv setup lint format generate verify unit property parity e2e test demo cluster-up cluster-down images image benchmark clean
 
 help: ## Show this help
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -38,6 +38,9 @@ format: venv ## Format the code
 
 generate: venv ## Generate the CRD from the models
 	$(BIN)/python -m multistep.api.crd crds charts/multistep-operator/files
+
+verify: generate ## Fail if the checked-in CRDs are not what the models say
+	git diff --exit-code -- crds charts/multistep-operator/files
 
 unit: setup ## Unit tests, the runner's among them (seconds)
 	@mkdir -p $(RESULTS)

@@ -1,14 +1,19 @@
 #!/usr/bin/env bash
 # A real single-node Kubernetes for tests, built from Go modules: API server, scheduler, controllers, kubelet, containerd, kube-proxy, Helm.
-#   hack/cluster.sh build | up | down | env | load ARCHIVE...
+#   hack/cluster.sh build | up | down | status | env | load ARCHIVE...
 # State and binaries live under $CLUSTER_DIR (default ~/.cache/multistep-cluster). The first build takes 10 to 20 minutes on 2 cores, a start
 # from the cache about 10 seconds. Needs root, Linux, Go 1.26 and a Debian-like system; tried with cgroup v1 and without systemd.
 . "$(dirname "${BASH_SOURCE[0]}")/common.sh"
+. "$REPOSITORY/hack/cluster_down.sh"
 
 KUBERNETES=37.2 CONTAINERD=v2.4.2 ETCD=v3.7.3 HELM=v4.3.1 RUNC=v1.5.3
+GO_NEEDED=1.26
 BIN=$CLUSTER_DIR/bin RUN=$CLUSTER_DIR/run
 export PATH=$BIN:$PATH
 DAEMONS="kubelet kube-proxy kube-scheduler kube-controller-manager kube-apiserver etcd"
+PORTS="6443 2379 2380 10250 10257 10259 10256"
+# Where the kubelet makes the cgroups of pods; "" is the root. Another one lets two clusters live on one machine (in network namespaces).
+CGROUP_ROOT=${CLUSTER_CGROUP:-}
 
 # go_tools DIRECTORY @VERSION|"" PACKAGE...: build programs in a module of their own.
 go_tools() {
@@ -18,7 +23,13 @@ go_tools() {
   cd "$directory"
   [ -f go.mod ] || printf 'module local/tools\n\ngo 1.26.0\n' >go.mod
   for package in "$@"; do go get -tool "$package$pin"; done
-  for package in "$@"; do go build -trimpath -ldflags "-s -w ${LDFLAGS:-}" -o "$BIN/" "$package"; done
+  # By way of a folder of its own: a build that is interrupted must not leave half a program in $BIN.
+  rm -rf "$BIN.new"
+  mkdir -p "$BIN.new"
+  for package in "$@"; do go build -trimpath -ldflags "-s -w ${LDFLAGS:-}" -o "$BIN.new/" "$package"; done
+  # Go names a program after the last part of its path, which for etcd depends on the Go version.
+  for package in v3 server; do [ ! -e "$BIN.new/$package" ] || mv "$BIN.new/$package" "$BIN.new/etcd"; done
+  mv -f "$BIN.new"/* "$BIN/"
 }
 
 # k8s.io/kubernetes takes its staging modules by a relative replace: pin each to the matching v0.x release.
@@ -46,19 +57,13 @@ build_kubernetes() {
   unset LDFLAGS
 }
 
-build_etcd() {
-  go_tools etcd "@$ETCD" go.etcd.io/etcd/server/v3
-  # Go names the program after the last part of its path, which for this module depends on the Go version.
-  [ ! -e "$BIN/v3" ] || mv "$BIN/v3" "$BIN/etcd"
-  [ ! -e "$BIN/server" ] || mv "$BIN/server" "$BIN/etcd"
-}
-
 build_runc() {
   mkdir -p "$CLUSTER_DIR/src/runc"
   cd "$CLUSTER_DIR/src/runc"
   [ -f go.mod ] || printf 'module local/tools\n\ngo 1.26.0\n' >go.mod
   go get -tool "github.com/opencontainers/runc@$RUNC"
-  CGO_ENABLED=1 go build -trimpath -tags seccomp -o "$BIN/runc" github.com/opencontainers/runc
+  CGO_ENABLED=1 go build -trimpath -tags seccomp -o "$BIN/runc.new" github.com/opencontainers/runc
+  mv -f "$BIN/runc.new" "$BIN/runc"
 }
 
 # The image of the pods' sandboxes: one static program that sleeps.
@@ -74,12 +79,27 @@ build_pause() {
   buildah push -q localhost/pause:1 "oci-archive:$CLUSTER_DIR/pause.tar:localhost/pause:1"
 }
 
+check_go() {
+  local found
+  found=$(go env GOVERSION 2>/dev/null | sed 's/^go//') || true
+  [ "$(printf '%s\n' "$GO_NEEDED" "${found:-0}" | sort -V | head -1)" = "$GO_NEEDED" ] ||
+    fail "the cluster is built with Go $GO_NEEDED or newer (found: ${found:-none}): install it, or point at your own cluster with CONTEXT=name"
+}
+
+# A cluster whose programs are all there needs no compiler, so this is looked at before Go is.
+built() {
+  local program
+  [ "$(cat "$CLUSTER_DIR/versions" 2>/dev/null)" = "$1" ] && [ -s "$CLUSTER_DIR/pause.tar" ] || return 1
+  for program in $DAEMONS kubectl containerd containerd-shim-runc-v2 ctr helm runc; do [ -x "$BIN/$program" ] || return 1; done
+}
+
 build() {
   local stamp="$KUBERNETES $CONTAINERD $ETCD $HELM $RUNC"
   [ "$(id -u)" = 0 ] || fail "the cluster needs root; or point at your own with CONTEXT=name"
   apt_install /usr/lib/cni/bridge=containernetworking-plugins buildah=buildah busybox=busybox-static iptables=iptables \
-    openssl=openssl gcc=gcc /usr/include/seccomp.h=libseccomp-dev pkg-config=pkg-config /usr/include/stdio.h=libc6-dev
-  command -v go >/dev/null 2>&1 || fail "the cluster is built with Go 1.26 or newer: install it, or point at your own cluster with CONTEXT=name"
+    openssl=openssl ip=iproute2 gcc=gcc /usr/include/seccomp.h=libseccomp-dev pkg-config=pkg-config /usr/include/stdio.h=libc6-dev
+  if built "$stamp"; then return 0; fi
+  check_go
   if [ -f "$CLUSTER_DIR/versions" ] && [ "$(cat "$CLUSTER_DIR/versions")" != "$stamp" ]; then rm -rf "$BIN" "$CLUSTER_DIR/src"; fi
   mkdir -p "$BIN"
   export CGO_ENABLED=0
@@ -87,7 +107,7 @@ build() {
   build_kubernetes
   [ -x "$BIN/containerd-shim-runc-v2" ] && [ -x "$BIN/ctr" ] || progress "building containerd" \
     go_tools containerd "@$CONTAINERD" github.com/containerd/containerd/v2/cmd/{containerd,containerd-shim-runc-v2,ctr}
-  [ -x "$BIN/etcd" ] || progress "building etcd" build_etcd
+  [ -x "$BIN/etcd" ] || progress "building etcd" go_tools etcd "@$ETCD" go.etcd.io/etcd/server/v3
   [ -x "$BIN/helm" ] || progress "building helm" go_tools helm "@$HELM" helm.sh/helm/v4/cmd/helm
   [ -x "$BIN/runc" ] || progress "building runc" build_runc
   [ -s "$CLUSTER_DIR/pause.tar" ] || progress "building the pause image" build_pause
@@ -97,7 +117,7 @@ build() {
 spawn() {
   local name=$1
   shift
-  setsid "$@" >"logs/$name.log" 2>&1 </dev/null &
+  setsid "$@" >"logs/$name.log" 2>&1 </dev/null 9>&- &
   echo $! >"$name.pid"
 }
 
@@ -125,6 +145,15 @@ kubeconfig() { # NAME
     'contexts: [{name: local, context: {cluster: local, user: user}}]'
 }
 
+# Also the mark that the bridge, the chains and the cgroups of this machine are this cluster's: `down` takes them away where it finds this file.
+configure_network() {
+  cat >cni/10-bridge.conflist <<K
+{"cniVersion":"1.0.0","name":"multistep","plugins":[{"type":"bridge","bridge":"cni0","isGateway":true,"ipMasq":true,"hairpinMode":true,
+"ipam":{"type":"host-local","dataDir":"$RUN/cni-state","ranges":[[{"subnet":"10.244.0.0/23"}]],"routes":[{"dst":"0.0.0.0/0"}]}},
+{"type":"portmap","capabilities":{"portMappings":true}}]}
+K
+}
+
 start_control_plane() {
   spawn etcd etcd --data-dir etcd --unsafe-no-fsync --listen-client-urls http://127.0.0.1:2379 \
     --advertise-client-urls http://127.0.0.1:2379 --listen-peer-urls http://127.0.0.1:2380
@@ -145,11 +174,6 @@ start_control_plane() {
 }
 
 start_containerd() {
-  cat >cni/10-bridge.conflist <<K
-{"cniVersion":"1.0.0","name":"local","plugins":[{"type":"bridge","bridge":"cni0","isGateway":true,"ipMasq":true,"hairpinMode":true,
-"ipam":{"type":"host-local","dataDir":"$RUN/cni-state","ranges":[[{"subnet":"10.244.0.0/23"}]],"routes":[{"dst":"0.0.0.0/0"}]}},
-{"type":"portmap","capabilities":{"portMappings":true}}]}
-K
   # restrict_oom_score_adj: root may lack CAP_SYS_RESOURCE, and without it runc cannot lower the sandbox's score.
   cat >containerd.toml <<K
 version = 3
@@ -185,9 +209,10 @@ apiVersion: kubelet.config.k8s.io/v1beta1
 kind: KubeletConfiguration
 failCgroupV1: false
 cgroupDriver: cgroupfs
+cgroupRoot: ${CGROUP_ROOT:-/}
 failSwapOn: false
 enforceNodeAllocatable: []
-evictionHard: {memory.available: 100Mi, nodefs.available: 1%, imagefs.available: 1%, nodefs.inodesFree: 1%}
+evictionHard: {memory.available: 100Mi, nodefs.available: 0%, imagefs.available: 0%, nodefs.inodesFree: 0%, imagefs.inodesFree: 0%}
 imageGCHighThresholdPercent: 100
 maxPods: 400
 containerRuntimeEndpoint: unix://$RUN/containerd.sock
@@ -204,17 +229,29 @@ K
   wait_for 100 kubectl get serviceaccount default
 }
 
-is_up() { [ -f "$RUN/kubeconfig" ] && KUBECONFIG=$RUN/kubeconfig timeout 5 kubectl get node node-1 2>/dev/null | grep -qw Ready; }
+# `ready` is written when a start went all the way: a node alone may lack the StorageClass.
+is_up() { [ -f "$RUN/ready" ] && KUBECONFIG=$RUN/kubeconfig timeout 5 kubectl get node node-1 2>/dev/null | grep -qw Ready; }
+
+# Another cluster on this machine (of another CLUSTER_DIR, or not ours at all) must be told, not fought with.
+check_nothing_in_the_way() {
+  local port
+  for port in $PORTS; do
+    if (exec 3<>"/dev/tcp/127.0.0.1/$port") 2>/dev/null; then
+      fail "port $port is in use: another cluster runs here. End it (hack/cluster.sh down, with its CLUSTER_DIR), or use it with CONTEXT=name"
+    fi
+  done
+  if ip link show cni0 >/dev/null 2>&1; then fail "the network device cni0 exists and is not of the cluster in $CLUSTER_DIR"; fi
+}
 
 up() {
   build
   if is_up; then return 0; fi
   say "Starting the cluster"
   down
-  rm -rf "$RUN"
+  check_nothing_in_the_way
+  rm -rf --one-file-system "$RUN"
   mkdir -p "$RUN"/{pki,logs,containerd,kubelet,cni}
   cd "$RUN"
-  if (exec 3<>/dev/tcp/127.0.0.1/6443) 2>/dev/null; then fail "port 6443 is in use: is another cluster running here?"; fi
   ADDRESS=$(ip -4 route get 192.0.2.1 | sed -n 's/.* src \([0-9.]*\).*/\1/p' | head -1)
   openssl req -x509 -newkey rsa:2048 -nodes -days 365 -subj /CN=ca -keyout pki/ca.key -out pki/ca.crt 2>/dev/null
   openssl genrsa -out pki/sa.key 2048 2>/dev/null
@@ -224,6 +261,7 @@ up() {
   kubeconfig node >node.kubeconfig
   kubeconfig admin >kubeconfig
   export KUBECONFIG=$RUN/kubeconfig
+  configure_network
   start_control_plane
   start_containerd
   start_kubelet
@@ -233,6 +271,7 @@ kind: StorageClass
 metadata: {name: standard, annotations: {storageclass.kubernetes.io/is-default-class: "true"}}
 provisioner: kubernetes.io/host-path
 K
+  touch ready
   say "The cluster is up: Kubernetes 1.$KUBERNETES, one node"
 }
 
@@ -244,32 +283,25 @@ load() {
   done
 }
 
-down() {
-  local name task tries
-  [ -d "$RUN" ] || return 0
-  cd "$RUN"
-  for name in $DAEMONS; do [ ! -f "$name.pid" ] || kill "$(cat "$name.pid")" 2>/dev/null || true; done
-  for task in $(ctr -a "$RUN/containerd.sock" -n k8s.io tasks ls -q 2>/dev/null); do
-    ctr -a "$RUN/containerd.sock" -n k8s.io tasks kill -s 9 "$task" >/dev/null 2>&1 || true
-  done
-  sleep 1
-  [ ! -f containerd.pid ] || kill "$(cat containerd.pid)" 2>/dev/null || true
-  for name in $DAEMONS containerd; do
-    [ -f "$name.pid" ] || continue
-    for tries in $(seq 50); do kill -0 "$(cat "$name.pid")" 2>/dev/null || break; sleep .1; done
-    kill -9 "$(cat "$name.pid")" 2>/dev/null || true
-    rm -f "$name.pid"
-  done
-  awk -v run="$RUN/" 'index($2, run) == 1 {print $2}' /proc/mounts | sort -r | xargs -r -n1 umount -l
-  ip link delete cni0 2>/dev/null || true
-  "$BIN/kube-proxy" --cleanup >/dev/null 2>&1 || true
-}
-
 environment() { echo "export KUBECONFIG=$RUN/kubeconfig PATH=$BIN:\$PATH"; }
 
+status() {
+  local name
+  for name in $DAEMONS containerd; do printf '%-26s %s\n' "$name" "$(pid_of "$name" || echo "not running")"; done
+  if is_up; then echo "ready: $(environment)"; else echo "not up"; return 1; fi
+}
+
+# Two checkouts share a CLUSTER_DIR by default: one at a time builds, starts or ends it.
+alone() {
+  mkdir -p "$CLUSTER_DIR"
+  exec 9>"$CLUSTER_DIR/lock"
+  flock -n 9 || { say "Waiting for another run of hack/cluster.sh"; flock 9; }
+}
+
 case ${1-} in
-build | up | down) "$1" ;;
+build | up | down) alone; "$1" ;;
+status) status ;;
 env) environment ;;
 load) shift; load "$@" ;;
-*) fail "usage: hack/cluster.sh build | up | down | env | load ARCHIVE..." ;;
+*) fail "usage: hack/cluster.sh build | up | down | status | env | load ARCHIVE..." ;;
 esac

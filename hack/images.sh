@@ -121,7 +121,7 @@ build_operator() {
     fetch_wheels
     cp -a "$REPOSITORY/build/wheels" "$kept"
   fi
-  buildah bud -q --layers --build-arg BASE_IMAGE=localhost/multistep/base:bookworm -t "$1" "$REPOSITORY"
+  buildah bud -q --layers --build-arg BASE_IMAGE=localhost/multistep/base:bookworm --build-arg WHEELS_ONLY=1 -t "$1" "$REPOSITORY"
 }
 
 # requirements: what pyproject.toml asks for, as pip reads it.
