@@ -30,7 +30,9 @@ def test_default_installs_the_definition_and_keeps_it() -> None:
 
 def test_definition_may_be_left_to_gitops() -> None:
     assert "CustomResourceDefinition" not in kinds(render("crds.enabled=false"))
-    assert not render("crds.keep=false")["CustomResourceDefinition", "multisteptrials.multistep.dev"]["metadata"].get("annotations")
+    assert not render("crds.keep=false")["CustomResourceDefinition", "multisteptrials.multistep.dev"]["metadata"].get(
+        "annotations"
+    )
 
 
 def test_namespaces_get_roles_of_their_own_and_no_cluster_role() -> None:

@@ -14,8 +14,6 @@ from multistep.pods.outcome import ObservedPod
 from multistep.task import Problem, Task
 
 
-
-
 @dataclass(frozen=True)
 class Trial:
     """A MultiStepTrial as it was read."""

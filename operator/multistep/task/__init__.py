@@ -1,32 +1,50 @@
 """The Harbor task format: files, task.toml, validation, and a step's effective settings. No Kubernetes here."""
 
+from multistep.task.artifacts import ArtifactConfig
 from multistep.task.bundle import BundleError, Limits, extract, pack, split, tree_from_bundle
-from multistep.task.config import StepConfig, TaskConfig
+from multistep.task.config import AgentConfig, StepConfig, TaskConfig, VerifierConfig, VerifierEnvironmentMode
 from multistep.task.directory import tree_from_directory
-from multistep.task.effective import EffectiveStep, effective_step
+from multistep.task.effective import EffectiveStep, Resources, effective_step
+from multistep.task.effective_network import NetworkPlan, NetworkPolicy
 from multistep.task.env_template import EnvReference, parse_env_value
-from multistep.task.environment import HealthcheckConfig
+from multistep.task.environment import EnvironmentConfig, HealthcheckConfig
+from multistep.task.inline import tree_from_inline
 from multistep.task.instruction import instruction_text
-from multistep.task.load import LoadedTask, Step, Task, load_task
+from multistep.task.load import LoadedTask, load_task
+from multistep.task.network import NetworkMode
+from multistep.task.overrides import Overrides
 from multistep.task.problem import Problem
-from multistep.task.tree import Entry, FileTree, TaskTreeError, tree_from_inline
+from multistep.task.task import Step, Task
+from multistep.task.tree import Entry, FileTree, TaskTreeError
 from multistep.task.unsupported import unsupported
+from multistep.task.verifier_environment import VerifierEnvironment
 
 __all__ = [
+    "AgentConfig",
+    "ArtifactConfig",
     "BundleError",
     "EffectiveStep",
     "Entry",
     "EnvReference",
+    "EnvironmentConfig",
     "FileTree",
     "HealthcheckConfig",
     "Limits",
     "LoadedTask",
+    "NetworkMode",
+    "NetworkPlan",
+    "NetworkPolicy",
+    "Overrides",
     "Problem",
+    "Resources",
     "Step",
     "StepConfig",
     "Task",
     "TaskConfig",
     "TaskTreeError",
+    "VerifierConfig",
+    "VerifierEnvironment",
+    "VerifierEnvironmentMode",
     "effective_step",
     "extract",
     "instruction_text",

@@ -157,12 +157,13 @@ class TaskConfig(FormatModel):
     def _check_names_differ(cls, steps: list[StepConfig] | None) -> list[StepConfig] | None:
         seen: dict[str, str] = {}
         for step in steps or []:
-            other = seen.setdefault(collision_key(step.name), step.name)
-            if other != step.name or sum(step.name == each.name for each in steps or []) > 1:
+            key = collision_key(step.name)
+            if key in seen:
                 raise ValueError(
-                    f"the steps {other!r} and {step.name!r} would share a directory on some file systems: "
+                    f"the steps {seen[key]!r} and {step.name!r} would share a directory on some file systems: "
                     "names must differ in more than case"
                 )
+            seen[key] = step.name
         return steps
 
     @model_validator(mode="after")

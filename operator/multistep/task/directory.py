@@ -6,41 +6,49 @@ import os
 import stat
 from pathlib import Path
 
+from multistep.task.ignore import without_ignored
 from multistep.task.problem import Problem
-from multistep.task.tree import Entry, FileTree, TaskTreeError
-
-_SKIPPED = frozenset({".git", "__pycache__", ".DS_Store"})
+from multistep.task.tree import REPOSITORY, Entry, FileTree, TaskTreeError
 
 
 def tree_from_directory(directory: Path) -> FileTree:
     """Read a directory: regular files, directories and symbolic links, with their permission bits.
 
+    The directory's own `.git` is no part of the task, nor is what a `.harborignore` leaves out. A `.git` further down is: a step's
+    workdir may well be a repository.
+
     Raises:
-        TaskTreeError: it holds something else (a socket, a device), or a file that cannot be read.
+        TaskTreeError: there is no such directory, or it holds something else (a socket, a device), or a file that cannot be read; all
+            problems at once.
     """
     entries: dict[str, Entry] = {}
     problems: list[Problem] = []
-    for root, directories, files in os.walk(directory):
-        directories[:] = sorted(name for name in directories if name not in _SKIPPED)
+    unreadable: list[OSError] = []
+    for root, directories, files in os.walk(directory, onerror=unreadable.append):
+        if Path(root) == directory:
+            directories[:] = [name for name in directories if name != REPOSITORY]
+            files[:] = [name for name in files if name != REPOSITORY]
         for name in [*directories, *files]:
-            if name in _SKIPPED:
-                continue
             path = Path(root, name)
             relative = path.relative_to(directory).as_posix()
             try:
                 entry = _entry(path)
             except OSError as error:
-                problems.append(Problem(relative, None, None, f"it cannot be read: {error.strerror}"))
+                problems.append(_unreadable(relative, error))
                 continue
             if entry is None:
-                problems.append(
-                    Problem(relative, None, None, "it is neither a file nor a directory nor a symbolic link")
-                )
+                advice = "it is neither a file nor a directory nor a symbolic link: remove it"
+                problems.append(Problem(relative, None, None, advice))
             else:
                 entries[relative] = entry
+    problems += [_unreadable(os.path.relpath(error.filename, directory), error) for error in unreadable]
     if problems:
         raise TaskTreeError(problems)
-    return FileTree(entries)
+    return without_ignored(FileTree(entries))
+
+
+def _unreadable(path: str, error: OSError) -> Problem:
+    return Problem(path, None, None, f"it cannot be read: {error.strerror}")
 
 
 def _entry(path: Path) -> Entry | None:

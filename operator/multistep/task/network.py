@@ -20,9 +20,13 @@ class NetworkMode(StrEnum):
 
 
 class FormatModel(BaseModel):
-    """Base of the format's models. Unknown keys are kept out here and reported by `unknown_keys`."""
+    """Base of the format's models. Unknown keys are kept out here and reported by `unknown_keys`.
 
-    model_config = ConfigDict(extra="ignore", frozen=False)
+    Infinite numbers are written to JSON as texts, which are read back as numbers: JSON has no other way to keep them, and a
+    `min_reward` of infinity that became null would stop to stop.
+    """
+
+    model_config = ConfigDict(extra="ignore", frozen=False, ser_json_inf_nan="strings")
 
 
 class PhaseNetwork(FormatModel):

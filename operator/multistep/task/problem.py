@@ -30,7 +30,7 @@ class Problem:
     message: str
 
     def __str__(self) -> str:
-        """Return the problem in one line."""
+        """Return the problem in one line, whatever line breaks a file's name or a key may hold."""
         where = self.file if self.key is None else f"{self.file}: {self.key}"
         found = "" if self.found is None else f"found {self.found}: "
-        return f"{where}: {found}{self.message}"
+        return " ".join(f"{where}: {found}{self.message}".split())

@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 import unicodedata
 
-_FORBIDDEN = re.compile(r'[<>:"/\\|?*\x00-\x1f\x7f]')
+_FORBIDDEN = frozenset('/\\:*?"<>|') | {chr(code) for code in (*range(32), 127)}
+"""What no file name of Windows may hold, and control characters."""
+
 _DEVICE = re.compile(r"(CON|PRN|AUX|NUL|CONIN\$|CONOUT\$|(COM|LPT)[1-9¹²³])", re.IGNORECASE)
 _LONGEST_BYTES = 255
 
@@ -20,7 +22,7 @@ def check_step_name(name: str) -> str:
         raise ValueError("a step needs a name")
     if name in (".", "..") or name.endswith((".", " ")):
         raise ValueError("a step's name must not end in a dot or a space")
-    if _FORBIDDEN.search(name):
+    if not _FORBIDDEN.isdisjoint(name):
         raise ValueError("a step's name is a directory's name: without control characters and < > : \" / \\ | ? *")
     if _DEVICE.fullmatch(name.partition(".")[0].rstrip(" ")):
         raise ValueError("a step must not be called like a device of Windows (CON, NUL, COM1, ...)")

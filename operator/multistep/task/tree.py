@@ -3,18 +3,29 @@
 from __future__ import annotations
 
 import hashlib
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Literal
 
-from multistep.task.problem import Problem, shown
+from multistep.task.problem import Problem
 
 Kind = Literal["file", "directory", "symlink"]
 
 DEFAULT_MODE = 0o644
 EXECUTABLE_MODE = 0o755
+
+REPOSITORY = ".git"
+"""The one name at a task's top that is no part of it."""
+
+LONGEST_NAME_BYTES = 255
+"""What Linux' file systems take for one name."""
+
+LONGEST_PATH_BYTES = 3_000
+"""Linux takes 4,095; the rest is for the directory that the task is unpacked into."""
+
+_MOST_LINKS = 40
+"""As the kernel: more links in one path are taken for a circle."""
 
 
 class TaskTreeError(Exception):
@@ -27,12 +38,27 @@ class TaskTreeError(Exception):
 
 @dataclass(frozen=True)
 class Entry:
-    """One file, directory or symbolic link. `mode` holds permission bits only."""
+    """One file, directory or symbolic link.
+
+    Attributes:
+        kind: what it is.
+        mode: permission bits, with setuid, setgid and sticky.
+        content: the bytes of a file, empty for the others.
+        target: what a symbolic link points to, empty for the others.
+    """
 
     kind: Kind
     mode: int
     content: bytes = b""
     target: str = ""
+
+
+@dataclass(frozen=True)
+class _Walk:
+    """Where following a path ended."""
+
+    end: Literal["found", "missing", "outside", "circle"]
+    path: str
 
 
 class FileTree(Mapping[str, Entry]):
@@ -69,27 +95,46 @@ class FileTree(Mapping[str, Entry]):
 
     def resolve(self, path: str) -> str | None:
         """Follow symbolic links within the tree, in every part of the path; None where it leads nowhere or outside."""
-        steps = 0
-        pending = list(PurePosixPath(path).parts)
+        walk = self._follow(path)
+        return walk.path if walk.end == "found" else None
+
+    def leaves(self, path: str) -> bool:
+        """Whether a path, links followed, leads out of the tree: what a textual check of one link's target does not see."""
+        return self._follow(path).end == "outside"
+
+    def goes_in_circles(self, path: str) -> bool:
+        """Whether a link leads back to itself, or to a directory that it lies in."""
+        walk = self._follow(path)
+        if walk.end != "found":
+            return walk.end == "circle"
+        return path.startswith(f"{walk.path}/" if walk.path else "")
+
+    def _follow(self, path: str) -> _Walk:
+        links = 0
+        # Reversed: the next part is the last, so that putting a link's target in front costs no copying.
+        pending = list(reversed(PurePosixPath(path).parts))
         current: list[str] = []
+        missing = False
         while pending:
-            part = pending.pop(0)
+            part = pending.pop()
             if part == "..":
                 if not current:
-                    return None
+                    return _Walk("outside", "")
                 current.pop()
                 continue
             current.append(part)
             entry = self._entries.get("/".join(current))
             if entry is None:
-                return None
-            if entry.kind == "symlink":
-                steps += 1
-                if steps > 40 or entry.target.startswith("/"):
-                    return None
+                missing = True
+            elif entry.kind == "symlink":
+                links += 1
+                if entry.target.startswith("/"):
+                    return _Walk("outside", "")
+                if links > _MOST_LINKS:
+                    return _Walk("circle", "")
                 current.pop()
-                pending = [*(p for p in PurePosixPath(entry.target).parts if p != "."), *pending]
-        return "/".join(current)
+                pending.extend(reversed(PurePosixPath(entry.target).parts))
+        return _Walk("missing" if missing else "found", "/".join(current))
 
     def is_file(self, path: str) -> bool:
         """Whether the path is a regular file, links followed."""
@@ -131,42 +176,11 @@ def clean_path(path: str) -> str | None:
     return None if not parts or ".." in parts else "/".join(parts)
 
 
-def tree_from_inline(files: Mapping[str, str], modes: Mapping[str, str]) -> FileTree:
-    """Make a tree of texts: path -> text, and octal modes for some of them.
-
-    Without a mode a file is 0644, or 0755 when its name ends in `.sh` or its text starts with `#!`.
-
-    Raises:
-        TaskTreeError: paths that cannot be, or modes without a file; all problems at once.
-    """
-    problems: list[Problem] = []
-    entries: dict[str, Entry] = {}
-    for path, text in files.items():
-        clean = clean_path(path)
-        if clean is None:
-            problems.append(_inline_problem(path, "a path must be relative to the task's directory and stay within it"))
-        elif clean in entries:
-            problems.append(_inline_problem(path, f"two paths name the same file, {clean}"))
-        else:
-            script = clean.endswith(".sh") or text.startswith("#!")
-            mode = EXECUTABLE_MODE if script else DEFAULT_MODE
-            entries[clean] = Entry("file", mode, text.encode("utf-8", "surrogatepass"))
-    for path, mode_text in modes.items():
-        clean = clean_path(path)
-        if clean not in entries:
-            problems.append(Problem("spec.task.inline.modes", None, shown(path), "there is no file of this path"))
-        elif not re.fullmatch(r"0?[0-7]{3,4}", mode_text):
-            problems.append(Problem("spec.task.inline.modes", path, shown(mode_text), "a mode is octal, such as 0755"))
-        elif clean is not None:
-            entries[clean] = Entry("file", int(mode_text, 8), entries[clean].content)
-    for path in entries:
-        for parent in PurePosixPath(path).parents:
-            if str(parent) in entries:
-                problems.append(_inline_problem(str(parent), f"it is a file, and {path} lies below it"))
-    if problems:
-        raise TaskTreeError(problems)
-    return FileTree(entries)
-
-
-def _inline_problem(path: str, message: str) -> Problem:
-    return Problem("spec.task.inline.files", None, shown(path), message)
+def path_fault(path: str) -> str | None:
+    """Say why a path cannot be a file's in a task, or None where it can."""
+    if clean_path(path) is None:
+        return "a path must be relative to the task's directory and stay within it"
+    raw = path.encode("utf-8", "surrogatepass")
+    if len(raw) > LONGEST_PATH_BYTES or any(len(part) > LONGEST_NAME_BYTES for part in raw.split(b"/")):
+        return f"a path has at most {LONGEST_PATH_BYTES} bytes, and each name in it at most {LONGEST_NAME_BYTES}"
+    return None

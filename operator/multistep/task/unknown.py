@@ -10,31 +10,48 @@ from typing import Any
 from pydantic import BaseModel
 
 from multistep.task.config import TaskConfig
+from multistep.task.parse import CONFIG
 from multistep.task.problem import Problem, shown
 
 _ACCEPTED = {"TaskConfig": {"version"}, "EnvironmentConfig": {"memory", "storage"}}
 _DEEPEST = 8
+_MOST_WARNINGS = 50
+_LONGEST_KEY = 80
 
 
 def unknown_keys(document: dict[str, Any]) -> list[Problem]:
-    """Return a warning for each key that no field of the format has."""
+    """Return a warning for each key that no field of the format has; past the fiftieth only that there are more."""
     found: list[Problem] = []
     _walk(document, TaskConfig, "", found)
+    if len(found) > _MOST_WARNINGS:
+        found[_MOST_WARNINGS:] = [Problem(CONFIG, None, None, "nothing reads some more of its keys")]
     return found
 
 
 def _walk(document: dict[str, Any], model: type[BaseModel], path: str, found: list[Problem]) -> None:
     known = model.model_fields.keys() | _ACCEPTED.get(model.__name__, set())
     for key, value in document.items():
-        here = f"{path}.{key}" if path else key
+        if len(found) > _MOST_WARNINGS:
+            return
+        here = f"{path}.{key[:_LONGEST_KEY]}" if path else key[:_LONGEST_KEY]
         if key not in known:
-            close = difflib.get_close_matches(key, known, 1)
-            advice = f"did you mean {close[0]}?" if close else f"known keys: {', '.join(sorted(known))}"
-            found.append(Problem("task.toml", here, shown(value), f"nothing reads this key; {advice}"))
-            continue
-        if key in model.model_fields:
+            found.append(Problem(CONFIG, here, shown(value), f"nothing reads this key; {_advice(key, model, known)}"))
+        elif key in model.model_fields:
             for inner in _models(model.model_fields[key].annotation):
                 _descend(value, inner, here, found)
+
+
+def _advice(key: str, model: type[BaseModel], known: set[str]) -> str:
+    # First, because timeout_sec of a step is not misspelt but one table too high.
+    below = [
+        f"{name}.{key}"
+        for name, field in model.model_fields.items()
+        if any(key in inner.model_fields for inner in _tables(field.annotation))
+    ]
+    close = difflib.get_close_matches(key[:_LONGEST_KEY], known, 1)
+    if close:
+        return f"did you mean {close[0]}?"
+    return f"did you mean {' or '.join(below)}?" if below else f"known keys: {', '.join(sorted(known))}"
 
 
 def _descend(value: Any, model: type[BaseModel], path: str, found: list[Problem]) -> None:
@@ -44,6 +61,13 @@ def _descend(value: Any, model: type[BaseModel], path: str, found: list[Problem]
         for number, item in enumerate(value):
             if isinstance(item, dict):
                 _walk(item, model, f"{path}[{number}]", found)
+
+
+def _tables(annotation: Any) -> list[type[BaseModel]]:
+    """Return the models of an annotation that is a table, not a list of tables."""
+    if typing.get_origin(annotation) in (types.UnionType, typing.Union):
+        return [model for inner in typing.get_args(annotation) for model in _tables(inner)]
+    return [annotation] if isinstance(annotation, type) and issubclass(annotation, BaseModel) else []
 
 
 def _models(annotation: Any, depth: int = 0) -> list[type[BaseModel]]:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
+from multistep.task.artifacts import Artifact, ArtifactConfig
 from multistep.task.config import TaskConfig, VerifierConfig, VerifierEnvironmentMode
 from multistep.task.environment import TaskOS
-from multistep.task.load import Task, verifier_mode
+from multistep.task.load import COMPOSE_FILE, TRAJECTORY_FILE
 from multistep.task.network import NetworkMode, PhaseNetwork
+from multistep.task.parse import CONFIG
 from multistep.task.problem import Problem, shown
-
-CONFIG = "task.toml"
+from multistep.task.task import Task
+from multistep.task.verifier_environment import verifier_mode
 
 
 def unsupported(task: Task) -> list[Problem]:
@@ -24,10 +26,9 @@ def _single_step(task: Task) -> Iterator[Problem]:
 
 
 def _compose(task: Task) -> Iterator[Problem]:
-    for name in ("docker-compose.yaml", "docker-compose.yml"):
-        path = f"environment/{name}"
-        if path in task.files:
-            yield Problem(path, None, None, "environments of several containers cannot be run: put all into one image")
+    if COMPOSE_FILE in task.files:
+        advice = "environments of several containers cannot be run: put all into one image"
+        yield Problem(COMPOSE_FILE, None, None, advice)
 
 
 def _windows(task: Task) -> Iterator[Problem]:
@@ -42,36 +43,50 @@ def _separate_verifiers(task: Task) -> Iterator[Problem]:
             yield Problem(CONFIG, f"steps[{step.index - 1}].verifier", f"step {step.name!r}", advice)
 
 
-def _accelerators(task: Task) -> Iterator[Problem]:
-    environment = task.config.environment
-    for name in ("gpus", "gpu_types", "tpu"):
-        value = getattr(environment, name)
+def _gpus(task: Task) -> Iterator[Problem]:
+    for name in ("gpus", "gpu_types"):
+        value = getattr(task.config.environment, name)
         if value:
-            yield Problem(CONFIG, f"environment.{name}", shown(value), "accelerators cannot be requested yet")
+            yield Problem(CONFIG, f"environment.{name}", shown(value), "GPUs cannot be requested yet")
 
 
-def _network(task: Task) -> Iterator[Problem]:
-    config = task.config
-    phases: list[tuple[str, PhaseNetwork]] = [("agent", config.agent), ("verifier", config.verifier)]
-    for step in task.steps:
-        key = f"steps[{step.index - 1}]"
-        phases += [(f"{key}.agent", step.config.agent), (f"{key}.verifier", step.config.verifier)]
-    modes = [("environment", config.environment.network_mode)]
-    modes += [(key, phase.network_mode) for key, phase in phases if phase.network_mode is not None]
+def _tpu(task: Task) -> Iterator[Problem]:
+    tpu = task.config.environment.tpu
+    if tpu is not None:
+        yield Problem(CONFIG, "environment.tpu", shown(tpu.type), "TPUs cannot be requested yet")
+
+
+def _network_mode(task: Task) -> Iterator[Problem]:
+    modes = [("environment", task.config.environment.network_mode)]
+    modes += [(key, phase.network_mode) for key, phase in _phases(task) if phase.network_mode is not None]
     for key, mode in modes:
         if mode is not NetworkMode.PUBLIC:
-            yield Problem(
-                CONFIG, f"{key}.network_mode", shown(mode.value), "restricting the network cannot be enforced yet"
-            )
+            advice = "restricting the network cannot be enforced yet"
+            yield Problem(CONFIG, f"{key}.network_mode", shown(mode.value), advice)
+
+
+def _allowed_hosts(task: Task) -> Iterator[Problem]:
+    hosts = [("environment", task.config.environment.allowed_hosts)]
+    hosts += [(key, phase.allowed_hosts) for key, phase in _phases(task)]
+    for key, allowed in hosts:
+        if allowed:
+            advice = "allowing some hosts only cannot be enforced yet"
+            yield Problem(CONFIG, f"{key}.allowed_hosts", shown(allowed), advice)
 
 
 def _artifacts(task: Task) -> Iterator[Problem]:
     advice = "only /logs/artifacts is collected yet: write there, or remove the entry"
-    if task.config.artifacts:
-        yield Problem(CONFIG, "artifacts", shown(task.config.artifacts), advice)
-    for step in task.steps:
-        if step.config.artifacts:
-            yield Problem(CONFIG, f"steps[{step.index - 1}].artifacts", shown(step.config.artifacts), advice)
+    for key, artifacts in _artifact_lists(task):
+        if artifacts:
+            yield Problem(CONFIG, key, shown(_sources(artifacts)), advice)
+
+
+def _artifacts_of_services(task: Task) -> Iterator[Problem]:
+    advice = "there is one container, so nothing can be collected from other services"
+    for key, artifacts in _artifact_lists(task):
+        for number, artifact in enumerate(artifacts):
+            if isinstance(artifact, ArtifactConfig) and not artifact.of_main:
+                yield Problem(CONFIG, f"{key}[{number}].service", shown(artifact.service), advice)
 
 
 def _collect_hooks(task: Task) -> Iterator[Problem]:
@@ -80,11 +95,41 @@ def _collect_hooks(task: Task) -> Iterator[Problem]:
             yield Problem(CONFIG, f"{key}.collect", None, "commands between agent and verifier cannot be run yet")
 
 
-def _agent_extras(task: Task) -> Iterator[Problem]:
+def _mcp_servers(task: Task) -> Iterator[Problem]:
     if task.config.environment.mcp_servers:
         yield Problem(CONFIG, "environment.mcp_servers", None, "MCP servers are not handed to agents yet")
-    if task.config.environment.skills_dir:
-        yield Problem(CONFIG, "environment.skills_dir", None, "skills are not handed to agents yet")
+
+
+def _skills(task: Task) -> Iterator[Problem]:
+    directory = task.config.environment.skills_dir
+    if directory:
+        yield Problem(CONFIG, "environment.skills_dir", shown(directory), "skills are not handed to agents yet")
+
+
+def _trajectories(task: Task) -> Iterator[Problem]:
+    files = [path for path in task.files if path == TRAJECTORY_FILE]
+    files += [f"steps/{step.name}/{TRAJECTORY_FILE}" for step in task.steps if step.has_trajectory]
+    for path in files:
+        yield Problem(path, None, None, "agents cannot be seeded with an earlier conversation yet: remove the file")
+
+
+def _phases(task: Task) -> Iterator[tuple[str, PhaseNetwork]]:
+    yield "agent", task.config.agent
+    yield "verifier", task.config.verifier
+    for step in task.steps:
+        key = f"steps[{step.index - 1}]"
+        yield f"{key}.agent", step.config.agent
+        yield f"{key}.verifier", step.config.verifier
+
+
+def _artifact_lists(task: Task) -> Iterator[tuple[str, list[Artifact]]]:
+    yield "artifacts", task.config.artifacts
+    for step in task.steps:
+        yield f"steps[{step.index - 1}].artifacts", step.config.artifacts
+
+
+def _sources(artifacts: list[Artifact]) -> list[str]:
+    return [artifact if isinstance(artifact, str) else artifact.source for artifact in artifacts]
 
 
 def _verifiers(config: TaskConfig) -> Iterator[tuple[str, VerifierConfig]]:
@@ -98,9 +143,14 @@ _CHECKS: tuple[Callable[[Task], Iterator[Problem]], ...] = (
     _compose,
     _windows,
     _separate_verifiers,
-    _accelerators,
-    _network,
+    _gpus,
+    _tpu,
+    _network_mode,
+    _allowed_hosts,
     _artifacts,
+    _artifacts_of_services,
     _collect_hooks,
-    _agent_extras,
+    _mcp_servers,
+    _skills,
+    _trajectories,
 )

@@ -375,7 +375,11 @@ def test_container_that_ignores_its_timeout_is_ended_by_kubernetes_and_graded() 
     world.prepare()
     pod = world.pod("-step-1")
     pod["spec"]["nodeName"] = "node-1"
-    pod["status"] = {"phase": "Failed", "reason": "DeadlineExceeded", "message": "Pod was active on the node longer than allowed"}
+    pod["status"] = {
+        "phase": "Failed",
+        "reason": "DeadlineExceeded",
+        "message": "Pod was active on the node longer than allowed",
+    }
     world.wake()
     assert world.status["steps"][0]["error"]["type"] == "AgentTimeoutError"
     assert world.pod("-verifier-1")
@@ -406,7 +410,12 @@ def test_preempted_pod_is_a_fault_of_the_infrastructure() -> None:
     world = World()
     world.prepare()
     world.finish("-step-1", step_message("TerminatedError"), exit_code=143)
-    disruption = {"type": "DisruptionTarget", "status": "True", "reason": "PreemptionByScheduler", "message": "preempting"}
+    disruption = {
+        "type": "DisruptionTarget",
+        "status": "True",
+        "reason": "PreemptionByScheduler",
+        "message": "preempting",
+    }
     world.pod("-step-1")["status"]["conditions"] = [disruption]
     world.wake()
     assert world.status["error"]["type"] == "InfrastructureError"
