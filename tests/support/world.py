@@ -16,6 +16,7 @@ from multistep.engine.types import (
     Decision,
     DeleteClaim,
     DeletePod,
+    DeletePodsOfAttempt,
     DeleteTrial,
     Event,
     Observed,
@@ -23,6 +24,7 @@ from multistep.engine.types import (
     TaskReady,
     Trial,
 )
+from multistep.engine.work import awaited_pod
 from multistep.pods.names import LABEL_ATTEMPT, LABEL_ROLE, LABEL_STEP_INDEX, TrialIdentity
 from multistep.pods.outcome import observe_pod
 from multistep.task import load_task, pack, tree_from_inline
@@ -73,7 +75,13 @@ class World:
 
     def observed(self) -> Observed:
         snapshotted = any(kind == "ConfigMap" for kind, _ in self.objects)
-        pods = [observe_pod(pod) for pod in self.pods.values()]
+        awaited = awaited_pod(MultiStepTrialStatus.model_validate(self.status))
+        seen = [
+            pod
+            for name, pod in self.pods.items()
+            if name == awaited or pod["status"]["phase"] not in ("Succeeded", "Failed")
+        ]
+        pods = [observe_pod(pod) for pod in seen]
         return Observed(TaskReady(self.task, self.bundle, snapshotted), tuple(pod for pod in pods if pod is not None))
 
     def decide(self) -> Decision:
@@ -101,6 +109,12 @@ class World:
                 self.create(manifest)
             case DeletePod(name):
                 self.pods.pop(name, None)
+            case DeletePodsOfAttempt(attempt):
+                self.pods = {
+                    name: pod
+                    for name, pod in self.pods.items()
+                    if pod["metadata"]["labels"][LABEL_ATTEMPT] != str(attempt)
+                }
             case DeleteClaim(name):
                 assert not any(self.claim_of(pod) == name for pod in self.pods.values()), "a pod still names the claim"
                 self.objects.pop(("PersistentVolumeClaim", name), None)

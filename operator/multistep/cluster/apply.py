@@ -13,18 +13,19 @@ from multistep.api.common import API_VERSION, KIND
 from multistep.api.status import MultiStepTrialStatus, format_time
 from multistep.cluster import paths
 from multistep.cluster.client import ApiError, Client
-from multistep.cluster.observe import owned_by
 from multistep.engine.types import (
     Action,
     CreateObject,
     DeleteClaim,
     DeletePod,
+    DeletePodsOfAttempt,
     DeleteTrial,
     Event,
     Rejection,
     SetClaimOwners,
 )
-from multistep.pods.names import LABEL_TRIAL_UID, MANAGER, TrialIdentity
+from multistep.pods.names import LABEL_ATTEMPT, LABEL_TRIAL_UID, MANAGER, TrialIdentity
+from multistep.pods.outcome import controller_uid
 
 logger = logging.getLogger(__name__)
 
@@ -76,6 +77,9 @@ class Applier:
                 return await self._create(trial, manifest)
             case DeletePod(name):
                 await self._client.delete(paths.core(namespace, "pods", name))
+            case DeletePodsOfAttempt(attempt):
+                selector = f"{LABEL_TRIAL_UID}={trial.uid},{LABEL_ATTEMPT}={attempt}"
+                await self._client.delete(paths.core(namespace, "pods"), query={"labelSelector": selector})
             case DeleteClaim(name):
                 await self._client.delete(paths.core(namespace, "persistentvolumeclaims", name))
             case SetClaimOwners(name, owners):
@@ -114,7 +118,7 @@ class Applier:
             return Rejection(kind, name, "it existed a moment ago and is gone now", permanent=False)
         labels = existing["metadata"].get("labels") or {}
         retained = kind == "PersistentVolumeClaim" and labels.get(LABEL_TRIAL_UID) == trial.uid
-        if owned_by(existing, trial) or retained:
+        if controller_uid(existing) == trial.uid or retained:
             return None
         return Rejection(kind, name, "an object of this name exists and does not belong to this trial", permanent=True)
 

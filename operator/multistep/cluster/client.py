@@ -76,10 +76,12 @@ class Client:
         """Apply a JSON merge patch."""
         return _object(await self._request("PATCH", path, body=patch, content_type="application/merge-patch+json"))
 
-    async def delete(self, path: str, options: JsonObject | None = None) -> None:
-        """Delete an object; that it is gone already is success."""
+    async def delete(
+        self, path: str, options: JsonObject | None = None, query: Mapping[str, str] | None = None
+    ) -> None:
+        """Delete an object, or what a query selects of a collection; that it is gone already is success."""
         try:
-            await self._request("DELETE", path, body=options)
+            await self._request("DELETE", path, query=query, body=options)
         except ApiError as error:
             if error.code != 404:
                 raise

@@ -14,6 +14,7 @@ from multistep.cluster import paths
 from multistep.cluster.client import ApiError, Client
 from multistep.cluster.tasks import TaskReader
 from multistep.engine.types import Observed, TaskUnavailable, Trial
+from multistep.engine.work import awaited_pod
 from multistep.pods.common import MAIN_CONTAINER
 from multistep.pods.names import LABEL_TRIAL_UID, Role, TrialIdentity
 from multistep.pods.outcome import ObservedPod, observe_pod
@@ -69,15 +70,26 @@ class Observer:
             task: Any = TaskUnavailable("the trial ended")
         else:
             task = await self._tasks.read(trial)
-        pods = [await self._with_reward(trial, pod) for pod in await self._pods(trial.identity)]
+        pods = [await self._with_reward(trial, pod) for pod in await self._pods(trial)]
         return Observation(trial, Observed(task, tuple(pods)), document)
 
-    async def _pods(self, trial: TrialIdentity) -> list[ObservedPod]:
-        """List the pods that this very trial owns; labels alone could be anybody's."""
-        selector = {"labelSelector": f"{LABEL_TRIAL_UID}={trial.uid}"}
-        found = await self._client.get(paths.core(trial.namespace, "pods"), selector)
-        owned = [pod for pod in found["items"] if owned_by(pod, trial)]
-        return [pod for pod in map(observe_pod, owned) if pod is not None]
+    async def _pods(self, trial: Trial) -> list[ObservedPod]:
+        """Read the pods that run, and the one that the status waits for.
+
+        Not all of them: the pods of steps long past stay for their logs, and a trial of a hundred steps would read megabytes in each
+        pass. Only pods that this very trial owns count; labels alone could be anybody's.
+        """
+        identity = trial.identity
+        selectors = {
+            "labelSelector": f"{LABEL_TRIAL_UID}={identity.uid}",
+            "fieldSelector": "status.phase!=Succeeded,status.phase!=Failed",
+        }
+        found = (await self._client.get(paths.core(identity.namespace, "pods"), selectors))["items"]
+        awaited = awaited_pod(trial.status)
+        if awaited is not None and all(pod["metadata"]["name"] != awaited for pod in found):
+            ended = await self._client.get_or_none(paths.core(identity.namespace, "pods", awaited))
+            found += [ended] if ended is not None else []
+        return [pod for pod in map(observe_pod, found) if pod is not None and pod.owner_uid == identity.uid]
 
     async def _with_reward(self, trial: Trial, pod: ObservedPod) -> ObservedPod:
         """Add the reward of a verifier pod whose reward file was too large for a termination message."""
@@ -117,12 +129,6 @@ def parse_trial(document: dict[str, Any]) -> Trial:
         raise InvalidTrialError(document, status, f"{error.title}: {'; '.join(texts)}") from error
     identity = TrialIdentity(metadata["namespace"], metadata["name"], metadata["uid"])
     return Trial(identity, metadata.get("generation", 0), spec, status)
-
-
-def owned_by(document: dict[str, Any], trial: TrialIdentity) -> bool:
-    """Whether an object's controller is this very trial."""
-    owners = document["metadata"].get("ownerReferences") or []
-    return any(owner.get("uid") == trial.uid and owner.get("controller") for owner in owners)
 
 
 def _reward_in_log(trial: Trial, pod: ObservedPod) -> HandedReward | None:

@@ -6,7 +6,7 @@ from multistep.api.status import AttemptStatus, ErrorStatus
 from multistep.engine.conditions import Reason
 from multistep.engine.finish import fail
 from multistep.engine.start import begin_attempt
-from multistep.engine.types import DeleteClaim, DeletePod
+from multistep.engine.types import DeleteClaim, DeletePodsOfAttempt
 from multistep.engine.work import Pass, shorten
 from multistep.task import Task
 
@@ -28,7 +28,7 @@ def infrastructure_fault(work: Pass, task: Task, message: str, pod: str | None) 
         return
     status.previous_attempts.append(AttemptStatus(attempt=status.attempt, completion_time=work.now, error=error))
     # Pods before their claim: pvc-protection holds a claim as long as a pod names it.
-    work.actions += [DeletePod(pod.name) for pod in work.observed.pods if pod.attempt == status.attempt]
+    work.actions.append(DeletePodsOfAttempt(status.attempt))
     work.actions.append(DeleteClaim(work.workspace.claim_name))
     status.attempt += 1
     begin_attempt(work, task)

@@ -50,7 +50,7 @@ class TaskUnavailable:
 
 @dataclass(frozen=True)
 class Observed:
-    """What was found in the cluster: the task and the trial's own pods."""
+    """What was found in the cluster: the task, and of the trial's own pods those that run and the one that the status waits for."""
 
     task: TaskReady | TaskInvalid | TaskUnavailable
     pods: tuple[ObservedPod, ...] = ()
@@ -68,6 +68,13 @@ class DeletePod:
     """Delete a pod; that it is gone is success."""
 
     name: str
+
+
+@dataclass(frozen=True)
+class DeletePodsOfAttempt:
+    """Delete all pods of an attempt that is given up, those that are over among them."""
+
+    attempt: int
 
 
 @dataclass(frozen=True)
@@ -90,7 +97,7 @@ class DeleteTrial:
     """Delete the trial itself: its time to live is over."""
 
 
-Action = CreateObject | DeletePod | DeleteClaim | SetClaimOwners | DeleteTrial
+Action = CreateObject | DeletePod | DeletePodsOfAttempt | DeleteClaim | SetClaimOwners | DeleteTrial
 
 
 @dataclass(frozen=True)

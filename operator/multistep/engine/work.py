@@ -25,6 +25,17 @@ MAXIMUM_MESSAGE = 600
 """Characters of a message in the status; the status of a hundred steps must stay readable."""
 
 
+def awaited_pod(status: MultiStepTrialStatus) -> str | None:
+    """Return the name of the pod whose end the trial waits for: the one pod that must be looked at even when it is over."""
+    for step in status.steps:
+        if step.phase is StepPhase.VERIFYING:
+            return step.verifier_pod_name
+        if step.phase is StepPhase.RUNNING:
+            return step.pod_name
+    workspace = status.workspace
+    return workspace.prepare_pod_name if workspace is not None and workspace.workdir is None else None
+
+
 def shorten(text: str, limit: int = MAXIMUM_MESSAGE) -> str:
     """Cut a message in the middle, keeping its start and its end."""
     if len(text) <= limit:

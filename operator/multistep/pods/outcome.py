@@ -52,7 +52,7 @@ class ObservedPod:
     """One pod of the trial, as far as the engine looks at it."""
 
     name: str
-    uid: str
+    owner_uid: str | None
     role: Role
     attempt: int
     step_index: int | None
@@ -127,7 +127,7 @@ def observe_pod(pod: dict[str, Any]) -> ObservedPod | None:
     disruption = conditions.get("DisruptionTarget", {})
     return ObservedPod(
         name=metadata["name"],
-        uid=metadata["uid"],
+        owner_uid=controller_uid(pod),
         role=role,
         attempt=attempt,
         step_index=step_index,
@@ -142,6 +142,12 @@ def observe_pod(pod: dict[str, Any]) -> ObservedPod | None:
         init_containers=_containers(spec.get("initContainers"), status.get("initContainerStatuses")),
         containers=_containers(spec.get("containers"), status.get("containerStatuses")),
     )
+
+
+def controller_uid(document: dict[str, Any]) -> str | None:
+    """Return the UID of an object's controller."""
+    owners = document["metadata"].get("ownerReferences") or []
+    return next((owner["uid"] for owner in owners if owner.get("controller")), None)
 
 
 def parse_time(text: str) -> datetime:

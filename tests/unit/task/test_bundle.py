@@ -89,7 +89,11 @@ def test_error_names_the_member_and_the_reason(name: str, words: str) -> None:
         tree_from_bundle(_archive(*UNSAFE[name]))
 
 
-@pytest.mark.parametrize("data", [b"", b"no archive", gzip.compress(b""), gzip.compress(b"x" * 2000)])
+@pytest.mark.parametrize(
+    "data",
+    [b"", b"no archive", gzip.compress(b""), gzip.compress(b"x" * 2000)],
+    ids=["empty", "text", "nothing", "no tar"],
+)
 def test_what_is_no_archive_is_an_error_or_empty(data: bytes) -> None:
     try:
         assert len(tree_from_bundle(data)) == 0
