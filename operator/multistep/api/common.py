@@ -23,6 +23,13 @@ Seconds = Annotated[int, Field(ge=0, le=31_536_000)]
 """A whole number of seconds, at most one year."""
 
 
+Timeout = Annotated[float, Field(ge=0, le=31_536_000, allow_inf_nan=False)]
+"""Seconds, fractions allowed; 0 counts as not set, as in Harbor's trial configuration."""
+
+Multiplier = Annotated[float, Field(ge=0, le=1_000_000, allow_inf_nan=False)]
+"""A factor of times. 0 means an immediate timeout, as in Harbor's trial configuration."""
+
+
 class ResourceModel(BaseModel):
     """Base of all models of the resource: camelCase in YAML, snake_case in Python, unknown keys refused."""
 

@@ -7,7 +7,7 @@ from typing import Annotated
 
 from pydantic import Field, StringConstraints
 
-from multistep.api.common import ObjectName, ResourceModel, Seconds
+from multistep.api.common import Multiplier, ObjectName, ResourceModel, Seconds, Timeout
 from multistep.api.pod_template import EnvVar, PodTemplate
 
 INLINE_FILE_CHARACTERS = 65_536
@@ -101,6 +101,18 @@ class AgentSpec(ResourceModel):
         description="Environment variables of the step's container only: the verifier never sees them. Values may come from Secrets, which the "
         "operator itself never reads.",
     )
+    timeout_seconds: Timeout | None = Field(
+        default=None,
+        description="Seconds that the agent may take in each step, instead of what the task says. Absent or 0: as the task says.",
+    )
+    max_timeout_seconds: Timeout | None = Field(
+        default=None,
+        description="Seconds that the agent may take at most, before the multiplier; where the task sets no limit it does nothing. "
+        "Absent or 0: no such limit.",
+    )
+    timeout_multiplier: Multiplier | None = Field(
+        default=None, description="Factor of the agent's time; spec.timeoutMultiplier when absent."
+    )
 
 
 class VerifierSpec(ResourceModel):
@@ -110,6 +122,22 @@ class VerifierSpec(ResourceModel):
         default_factory=list,
         max_length=256,
         description="Environment variables of the verifier's container only.",
+    )
+    timeout_seconds: Timeout | None = Field(
+        default=None,
+        description="Seconds that the verifier may take in each step, instead of what the task says. Absent or 0: as the task says.",
+    )
+    max_timeout_seconds: Timeout | None = Field(
+        default=None,
+        description="Seconds that the verifier may take at most, before the multiplier; where the task sets no limit it does nothing. "
+        "Absent or 0: no such limit.",
+    )
+    timeout_multiplier: Multiplier | None = Field(
+        default=None, description="Factor of the verifier's time; spec.timeoutMultiplier when absent."
+    )
+    disabled: bool = Field(
+        default=False,
+        description="Do not verify: the steps run, nothing is graded, and the trial has no reward. A step with an error still ends the trial.",
     )
 
 
@@ -179,6 +207,9 @@ class MultiStepTrialSpec(ResourceModel):
         max_length=256,
         description="Values for the `${VAR}` references in the task's env tables (environment, verifier and solution). Nothing else of this list "
         "reaches a container.",
+    )
+    timeout_multiplier: Multiplier = Field(
+        default=1.0, description="Factor of the agent's and the verifier's times that have none of their own."
     )
     workspace: Workspace = Field(default_factory=Workspace, description="The trial's volume.")
     pod_template: PodTemplate = Field(

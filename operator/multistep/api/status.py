@@ -84,6 +84,21 @@ class StageStatus(ResourceModel):
     exit_code: int | None = Field(default=None, description="Exit code of the program that it ran, when not 0.")
 
 
+class StepSettings(ResourceModel):
+    """The settings that held for a step: the trial's, else the step's own, else the task's, else the format's default."""
+
+    agent_timeout_seconds: float | None = Field(
+        default=None, description="Seconds for the agent; absent means no limit."
+    )
+    verifier_timeout_seconds: float | None = Field(
+        default=None, description="Seconds for the verifier; absent: disabled."
+    )
+    agent_user: str | None = Field(
+        default=None, description="User of setup.sh and agent; absent means the image's own."
+    )
+    verifier_user: str | None = Field(default=None, description="User of the tests; absent means the image's own.")
+
+
 class StepStatus(ResourceModel):
     """One step of the task."""
 
@@ -99,6 +114,7 @@ class StepStatus(ResourceModel):
     )
     start_time: Time | None = Field(default=None, description="When the step's pod was created.")
     completion_time: Time | None = Field(default=None, description="When the step was graded or failed.")
+    settings: StepSettings | None = Field(default=None, description="The settings that held for the step.")
     stages: list[StageStatus] = Field(default_factory=list, description="Timings of the stages that ran.")
     pod_name: str | None = Field(default=None, description="The pod that ran setup and agent.")
     verifier_pod_name: str | None = Field(default=None, description="The pod that ran the tests.")

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, NoReturn
 
 import typer
 
+from multistep.cli.inspect import RENDERERS, inspect_task
+from multistep.cli.load import TaskDirectoryError
 from multistep.cli.pack import PackError, pack_manifests, render
 
 app = typer.Typer(
@@ -20,6 +22,28 @@ app = typer.Typer(
 @app.callback()
 def _commands() -> None:
     """Work with multi-step tasks in Harbor's format."""
+
+
+@app.command()
+def inspect(
+    directory: Annotated[Path, typer.Argument(help="The task's directory, with task.toml in it.")],
+    output: Annotated[str, typer.Option("--output", "-o", help="table, json or yaml.")] = "table",
+) -> None:
+    """Show the settings that hold for each step, and what of the task cannot be run here."""
+    try:
+        inspected = inspect_task(directory)
+    except TaskDirectoryError as error:
+        _fail(str(error))
+    for warning in inspected.warnings:
+        typer.echo(f"multistep: warning: {warning}", err=True)
+    if output not in RENDERERS:
+        _fail(f"there is no output {output!r}: it is one of {', '.join(RENDERERS)}")
+    typer.echo(RENDERERS[output](inspected), nl=False)
+
+
+def _fail(message: str) -> NoReturn:
+    typer.echo(f"multistep: {message}", err=True)
+    raise typer.Exit(1)
 
 
 @app.command()
@@ -41,9 +65,8 @@ def pack(
         packed = pack_manifests(
             directory, name=name, agent=agent, image=image, namespace=namespace, command=command or []
         )
-    except PackError as error:
-        typer.echo(f"multistep: {error}", err=True)
-        raise typer.Exit(1) from error
+    except (PackError, TaskDirectoryError) as error:
+        _fail(str(error))
     for warning in packed.warnings:
         typer.echo(f"multistep: warning: {warning}", err=True)
     typer.echo(render(packed.manifests), nl=False)

@@ -14,8 +14,9 @@ from pydantic import ValidationError
 
 from multistep.api.common import API_VERSION, KIND
 from multistep.api.spec import AgentName, MultiStepTrialSpec
+from multistep.cli.load import read_task
 from multistep.pods.prepare import BUNDLE_KEY, config_map_parts
-from multistep.task import BundleError, Problem, TaskTreeError, load_task, pack, split, tree_from_directory
+from multistep.task import Problem, pack, split
 
 PART_BYTES = 180_000
 """Bytes of a bundle in one ConfigMap. The limit of a ConfigMap is 1 MiB, but client-side `kubectl apply` keeps a copy of the object in an
@@ -42,23 +43,16 @@ def pack_manifests(
     """Make the manifests of a task's directory.
 
     Raises:
-        PackError: there is no such directory, the task has problems, or it is too large.
+        PackError: the task is too large, or agent and command do not fit.
+        TaskDirectoryError: the task cannot be read.
     """
-    if not directory.is_dir():
-        raise PackError(f"{directory} is not a directory")
-    try:
-        tree = tree_from_directory(directory)
-    except (TaskTreeError, BundleError, OSError) as error:
-        raise PackError(str(error)) from error
-    loaded = load_task(tree)
-    if loaded.task is None or loaded.problems:
-        raise PackError("the task has problems:\n" + "\n".join(f"  {problem}" for problem in loaded.problems))
-    parts = split(pack(tree), PART_BYTES)
+    read = read_task(directory)
+    parts = split(pack(read.tree), PART_BYTES)
     if len(parts) > MAXIMUM_PARTS:
         raise PackError(f"the bundle has {len(parts)} parts of {PART_BYTES} bytes; {MAXIMUM_PARTS} is the limit")
-    base = object_name(name or loaded.task.name or directory.resolve().name)
+    base = object_name(name or read.task.name or directory.resolve().name)
     # The digest in the name: a changed task is another object, and a running trial never sees its bundle change.
-    bundle_name = f"{base}-{hashlib.sha256(loaded.task.digest.encode()).hexdigest()[:8]}"
+    bundle_name = f"{base}-{hashlib.sha256(read.task.digest.encode()).hexdigest()[:8]}"
     metadata = {"namespace": namespace} if namespace else {}
     manifests: list[dict[str, Any]] = [
         {
@@ -80,7 +74,7 @@ def pack_manifests(
         spec["environment"] = {"image": image}
     _check(spec)
     manifests.append({"apiVersion": API_VERSION, "kind": KIND, "metadata": {"name": base, **metadata}, "spec": spec})
-    return Packed(manifests, loaded.warnings)
+    return Packed(manifests, read.warnings)
 
 
 def render(manifests: list[dict[str, Any]]) -> str:

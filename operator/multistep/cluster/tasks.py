@@ -65,13 +65,17 @@ class TaskReader:
         return TaskReady(task, snapshotted=True)
 
     async def _read_source(self, trial: Trial) -> TaskState:
-        source = trial.spec.task
+        source, disabled = trial.spec.task, trial.spec.verifier.disabled
         async with self._unpacking:
             if source.inline is not None:
-                return await asyncio.to_thread(_read_inline, source.inline)
+                return await asyncio.to_thread(_read_inline, source.inline, disabled)
             if source.config_map is not None:
                 parts = await self._config_map_parts(trial.identity.namespace, source.config_map)
-                return parts if isinstance(parts, TaskUnavailable) else await asyncio.to_thread(_read_bundle, parts)
+                return (
+                    parts
+                    if isinstance(parts, TaskUnavailable)
+                    else await asyncio.to_thread(_read_bundle, parts, disabled)
+                )
         return TaskInvalid((Problem("spec.task", None, None, "give exactly one of inline and configMap"),))
 
     async def _config_map_parts(self, namespace: str, source: ConfigMapTask) -> bytes | TaskUnavailable:
@@ -92,24 +96,24 @@ class TaskReader:
         return b"".join(parts)
 
 
-def _read_inline(source: InlineTask) -> TaskState:
+def _read_inline(source: InlineTask, verification_disabled: bool) -> TaskState:
     try:
         tree = tree_from_inline(source.files, source.modes)
     except TaskTreeError as error:
         return TaskInvalid(tuple(error.problems))
-    return _load(tree, pack(tree))
+    return _load(tree, pack(tree), verification_disabled)
 
 
-def _read_bundle(data: bytes) -> TaskState:
+def _read_bundle(data: bytes, verification_disabled: bool) -> TaskState:
     try:
         tree = tree_from_bundle(data, Limits(unpacked_bytes=UNPACKED_BYTES))
     except BundleError as error:
         return TaskInvalid((Problem(BUNDLE_KEY, None, None, str(error)),))
-    return _load(tree, None)
+    return _load(tree, None, verification_disabled)
 
 
-def _load(tree: FileTree, bundle: bytes | None) -> TaskState:
-    loaded = load_task(tree)
+def _load(tree: FileTree, bundle: bytes | None, verification_disabled: bool) -> TaskState:
+    loaded = load_task(tree, verification_disabled=verification_disabled)
     if loaded.task is None or loaded.problems:
         return TaskInvalid(loaded.problems)
     return TaskReady(loaded.task, bundle, warnings=loaded.warnings)

@@ -13,7 +13,7 @@ from multistep.pods.environment import unresolved
 from multistep.pods.names import Role, claim_name, pod_name
 from multistep.pods.prepare import prepare_pod
 from multistep.pods.snapshot import MAXIMUM_BYTES, snapshot
-from multistep.task import Problem, Task, effective_step, unsupported
+from multistep.task import Problem, Task, unsupported
 
 
 def start(work: Pass) -> None:
@@ -61,9 +61,11 @@ def trial_problems(work: Pass, task: Task) -> list[Problem]:
     problems += unresolved("environment.env", config.environment.env, spec.env)
     if spec.agent.name is AgentName.ORACLE:
         problems += unresolved("solution.env", config.solution.env, spec.env)
-    for step in task.steps:
-        key = f"steps[{step.index - 1}].verifier.env"
-        problems += unresolved(key, effective_step(task, step).verifier_env, spec.env)
+    for step in [] if spec.verifier.disabled else task.steps:
+        own = step.config.verifier.env
+        inherited = {name: text for name, text in config.verifier.env.items() if name not in own}
+        problems += unresolved(f"steps[{step.index - 1}].verifier.env", own, spec.env)
+        problems += unresolved("verifier.env", inherited, spec.env)
     return list(dict.fromkeys(problems))
 
 

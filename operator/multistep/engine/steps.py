@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from multistep.api.status import ErrorStatus, Phase, StepPhase, StepStatus
+from multistep.api.status import ErrorStatus, Phase, StepPhase, StepSettings, StepStatus
 from multistep.engine.conditions import Reason
 from multistep.engine.faults import infrastructure_fault
 from multistep.engine.finish import fail, step_score, stop_early, succeed
@@ -11,7 +11,7 @@ from multistep.engine.types import CreateObject
 from multistep.engine.waiting import finished_pod
 from multistep.engine.work import Pass
 from multistep.pods.names import Role
-from multistep.pods.step import step_deadline, step_pod, verifier_deadline, verifier_pod
+from multistep.pods.step import settings, step_deadline, step_pod, verifier_deadline, verifier_pod
 from multistep.scoring import Continue, StopEarly, after_step, error_policy
 from multistep.task import Task
 
@@ -49,6 +49,7 @@ def _start_step(work: Pass, task: Task, step: StepStatus) -> bool:
     step.phase = StepPhase.RUNNING
     step.pod_name = manifest["metadata"]["name"]
     step.start_time = work.now
+    step.settings = _settings(work, task, step)
     _show(work, step, Reason.STEP_STARTED, "the agent is at work")
     work.event("Normal", Reason.STEP_STARTED, f"step {work.status.step} ({step.name}) started in pod {step.pod_name}")
     return False
@@ -71,8 +72,32 @@ def _after_step_pod(work: Pass, task: Task, step: StepStatus) -> bool:
             _fail_step(work, step, step.error)
             return False
         work.event("Warning", Reason.AGENT_FAILED, f"step {work.status.step} ({step.name}): {step.error.message}")
+    if work.trial.spec.verifier.disabled:
+        return _end_unverified(work, step)
     step.phase = StepPhase.VERIFYING
     return True
+
+
+def _end_unverified(work: Pass, step: StepStatus) -> bool:
+    """End a step that nobody verifies: an error still ends the trial, as in the reference."""
+    if step.error is not None:
+        _fail_step(work, step, step.error)
+        return False
+    step.phase = StepPhase.COMPLETED
+    step.completion_time = work.now
+    return True
+
+
+def _settings(work: Pass, task: Task, step: StepStatus) -> StepSettings:
+    """Return the settings that hold for a step, for the status."""
+    context = work.context(task)
+    found = settings(context, context.step(step.index))
+    return StepSettings(
+        agent_timeout_seconds=found.agent_timeout_sec,
+        verifier_timeout_seconds=None if found.verification_disabled else found.verifier_timeout_sec,
+        agent_user=None if found.agent_user is None else str(found.agent_user),
+        verifier_user=None if found.verifier_user is None else str(found.verifier_user),
+    )
 
 
 def graded_all_the_same(error_type: str) -> bool:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from multistep.api.spec import MultiStepTrialSpec
 from multistep.api.status import WorkspaceStatus
 from multistep.pods.names import TrialIdentity
-from multistep.task import Step, Task
+from multistep.task import Overrides, PhaseOverrides, Step, Task, VerifierOverrides
 
 
 @dataclass(frozen=True)
@@ -25,6 +25,22 @@ class TrialContext:
     def image(self) -> str:
         """The image of the task's environment; a valid task has one, see `engine.start`."""
         return self.spec.environment.image or self.task.config.environment.docker_image or ""
+
+    @property
+    def overrides(self) -> Overrides:
+        """What the trial sets over its task."""
+        agent, verifier = self.spec.agent, self.spec.verifier
+        return Overrides(
+            agent=PhaseOverrides(override_timeout_sec=agent.timeout_seconds, max_timeout_sec=agent.max_timeout_seconds),
+            verifier=VerifierOverrides(
+                override_timeout_sec=verifier.timeout_seconds,
+                max_timeout_sec=verifier.max_timeout_seconds,
+                disable=verifier.disabled,
+            ),
+            timeout_multiplier=self.spec.timeout_multiplier,
+            agent_timeout_multiplier=agent.timeout_multiplier,
+            verifier_timeout_multiplier=verifier.timeout_multiplier,
+        )
 
     def step(self, index: int) -> Step:
         """Return a step by its index, counted from 1."""

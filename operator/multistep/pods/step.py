@@ -19,7 +19,7 @@ SLACK_SECONDS = 60
 
 def settings(context: TrialContext, step: Step) -> EffectiveStep:
     """Return the settings that hold for a step: the step's own, else the task's, else the format's defaults."""
-    return effective_step(context.task, step)
+    return effective_step(context.task, step, context.overrides)
 
 
 def step_pod(context: TrialContext, index: int) -> Manifest:

@@ -12,7 +12,7 @@ from multistep.task.inline import tree_from_inline
 from multistep.task.instruction import instruction_text
 from multistep.task.load import LoadedTask, load_task
 from multistep.task.network import NetworkMode
-from multistep.task.overrides import Overrides
+from multistep.task.overrides import Overrides, PhaseOverrides, VerifierOverrides
 from multistep.task.problem import Problem
 from multistep.task.task import Step, Task
 from multistep.task.tree import Entry, FileTree, TaskTreeError
@@ -35,6 +35,7 @@ __all__ = [
     "NetworkPlan",
     "NetworkPolicy",
     "Overrides",
+    "PhaseOverrides",
     "Problem",
     "Resources",
     "Step",
@@ -45,6 +46,7 @@ __all__ = [
     "VerifierConfig",
     "VerifierEnvironment",
     "VerifierEnvironmentMode",
+    "VerifierOverrides",
     "effective_step",
     "extract",
     "instruction_text",

@@ -61,9 +61,9 @@ def test_examples_satisfy_the_models() -> None:
 
 
 def test_unknown_key_of_the_spec_is_refused_by_name() -> None:
-    with pytest.raises(ValidationError, match="timeoutSeconds"):
+    with pytest.raises(ValidationError, match="timeoutsSeconds"):
         MultiStepTrialSpec.model_validate(
-            {"task": {"inline": {"files": {"a": "b"}}}, "agent": {"name": "nop", "timeoutSeconds": 1}}
+            {"task": {"inline": {"files": {"a": "b"}}}, "agent": {"name": "nop", "timeoutsSeconds": 1}}
         )
 
 

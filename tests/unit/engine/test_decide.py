@@ -450,3 +450,15 @@ def test_task_that_changed_behind_the_trial_s_back_is_not_run() -> None:
     world.task = world.task.model_copy(update={"digest": "another"})
     world.wake()
     assert (world.status["phase"], world.status["reason"]) == ("Failed", "TaskChanged")
+
+
+def test_variable_that_nobody_provides_is_told_once_for_all_steps() -> None:
+    world = World(
+        task_files(
+            50, config='[verifier.env]\nKEY = "${JUDGE}"', step_config={3: '[steps.verifier.env]\nOTHER = "${OTHER}"'}
+        )
+    )
+    world.wake()
+    message = next(item["message"] for item in world.status["conditions"] if item["type"] == "TaskValid")
+    assert message.count("${JUDGE}") == 1
+    assert "steps[2].verifier.env.OTHER" in message and message.startswith("2 problems")
