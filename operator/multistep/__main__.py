@@ -39,6 +39,7 @@ def run(
     if not verbose:
         # kopf logs each event that woke us; what became of it is logged by ourselves.
         logging.getLogger("kopf").setLevel(logging.WARNING)
+        logging.getLogger("aiohttp.access").setLevel(logging.WARNING)
     asyncio.run(handlers.run(namespace or [], workers, Settings(operator_image), liveness))
 
 

@@ -78,7 +78,7 @@ def test_unsafe_archive_is_refused_and_nothing_is_written(name: str, tmp_path: P
         ("device", "'dev' is a device"),
         ("fifo", "'fifo' is a fifo"),
         ("hard-link", "'b' is a hard link"),
-        ("relative-link-outside", r"'d/l' .*outside the destination"),
+        ("relative-link-outside", r"'d/l' leads out of the archive"),
         ("link-through-link", "the link 'x' leads out"),
         ("write-through-link", "'l/x' lies below 'l', which is a symlink"),
         ("twice", "'f' stands twice"),
