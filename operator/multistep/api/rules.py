@@ -61,6 +61,7 @@ _FIXED_SPEC = [
     "environment",
     "verifier",
     "env",
+    "artifacts",
     "timeoutMultiplier",
     "podTemplate",
     "activeDeadlineSeconds",

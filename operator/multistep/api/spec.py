@@ -151,6 +151,20 @@ class EnvironmentSpec(ResourceModel):
     )
 
 
+class ArtifactSpec(ResourceModel):
+    """One thing to collect from the agent's environment after each step."""
+
+    source: Annotated[str, StringConstraints(min_length=1, max_length=4096, pattern=r"^[^\n]+$")] = Field(
+        description="Path in the container; a relative one lies below the working directory."
+    )
+    destination: Annotated[str, StringConstraints(max_length=1024, pattern=r"^[^\n/][^\n]*$")] | None = Field(
+        default=None, description="Path below the step's artifacts; the source's own path when absent."
+    )
+    exclude: list[Annotated[str, StringConstraints(max_length=1024, pattern=r"^[^\n]+$")]] = Field(
+        default_factory=list, max_length=64, description="Patterns that are left out of a directory."
+    )
+
+
 class Persistence(StrEnum):
     """What outlives a pod of the trial."""
 
@@ -207,6 +221,11 @@ class MultiStepTrialSpec(ResourceModel):
         max_length=256,
         description="Values for the `${VAR}` references in the task's env tables (environment, verifier and solution). Nothing else of this list "
         "reaches a container.",
+    )
+    artifacts: list[ArtifactSpec] = Field(
+        default_factory=list,
+        max_length=64,
+        description="What to collect after each step, after the task's artifacts and before the step's, into steps/NAME/artifacts on the volume.",
     )
     timeout_multiplier: Multiplier = Field(
         default=1.0, description="Factor of the agent's and the verifier's times that have none of their own."

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from multistep.api.spec import AgentName, Persistence
+from pydantic import ValidationError
+
+from multistep.api.spec import AgentName, ArtifactSpec, Persistence
 from multistep.api.status import ErrorStatus, Phase, StepStatus, TaskStatus, WorkspaceStatus
 from multistep.engine.conditions import ConditionType, Reason, set_condition
 from multistep.engine.finish import fail
@@ -13,7 +15,7 @@ from multistep.pods.environment import unresolved
 from multistep.pods.names import Role, claim_name, pod_name
 from multistep.pods.prepare import prepare_pod
 from multistep.pods.snapshot import MAXIMUM_BYTES, snapshot
-from multistep.task import Problem, Task, unsupported
+from multistep.task import ArtifactConfig, Problem, Task, unsupported
 
 
 def start(work: Pass) -> None:
@@ -58,6 +60,7 @@ def trial_problems(work: Pass, task: Task) -> list[Problem]:
                 "persistence Workdir needs a working directory below /: name one, or use persistence Filesystem",
             )
         )
+    problems += _artifact_problems(spec.artifacts)
     problems += unresolved("environment.env", config.environment.env, spec.env)
     if spec.agent.name is AgentName.ORACLE:
         problems += unresolved("solution.env", config.solution.env, spec.env)
@@ -67,6 +70,18 @@ def trial_problems(work: Pass, task: Task) -> list[Problem]:
         problems += unresolved(f"steps[{step.index - 1}].verifier.env", own, spec.env)
         problems += unresolved("verifier.env", inherited, spec.env)
     return list(dict.fromkeys(problems))
+
+
+def _artifact_problems(artifacts: list[ArtifactSpec]) -> list[Problem]:
+    """Return a problem for each artifact of the trial that the task format would refuse, too."""
+    problems = []
+    for number, artifact in enumerate(artifacts):
+        try:
+            ArtifactConfig.model_validate(artifact.model_dump())
+        except ValidationError as error:
+            message = error.errors()[0]["msg"].removeprefix("Value error, ")
+            problems.append(Problem(f"spec.artifacts[{number}]", None, repr(artifact.source), message))
+    return problems
 
 
 def snapshot_problems(work: Pass, state: TaskReady) -> list[Problem]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from multistep.api.spec import MultiStepTrialSpec
 from multistep.api.status import WorkspaceStatus
 from multistep.pods.names import TrialIdentity
-from multistep.task import Overrides, PhaseOverrides, Step, Task, VerifierOverrides
+from multistep.task import ArtifactConfig, Overrides, PhaseOverrides, Step, Task, VerifierOverrides
 
 
 @dataclass(frozen=True)
@@ -37,6 +37,7 @@ class TrialContext:
                 max_timeout_sec=verifier.max_timeout_seconds,
                 disable=verifier.disabled,
             ),
+            artifacts=[ArtifactConfig.model_validate(entry.model_dump()) for entry in self.spec.artifacts],
             timeout_multiplier=self.spec.timeout_multiplier,
             agent_timeout_multiplier=agent.timeout_multiplier,
             verifier_timeout_multiplier=verifier.timeout_multiplier,

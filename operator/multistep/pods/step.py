@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from multistep.api.spec import AgentName, Persistence
 from multistep.pods import environment, layout
+from multistep.pods.collection import artifact_arguments, collect_arguments
 from multistep.pods.common import MAIN_CONTAINER, Manifest, container, pod, resources
 from multistep.pods.context import TrialContext
 from multistep.pods.environment import literal
@@ -32,6 +33,7 @@ def step_pod(context: TrialContext, index: int) -> Manifest:
         layout.mount(layout.INSTRUCTION_MOUNT, layout.step_source(step.name, "instruction.md"), read_only=True),
         layout.mount("/logs/agent", layout.step_results(step.name, "agent")),
         layout.mount("/logs/artifacts", layout.step_results(step.name, "artifacts/logs/artifacts")),
+        layout.mount(layout.ARTIFACTS_MOUNT, layout.step_results(step.name, "artifacts")),
         layout.mount(layout.RUN_MOUNT, layout.run_directory(Role.STEP, index)),
     ]
     if step.has_workdir:
@@ -93,12 +95,14 @@ def step_deadline(context: TrialContext, index: int) -> float | None:
     effective = settings(context, step)
     if effective.agent_timeout_sec is None:
         return None
+    hooks = [*context.task.config.verifier.collect, *step.config.verifier.collect]
     checks = [step.config.healthcheck, context.task.config.environment.healthcheck if index == 1 else None]
     return (
         context.spec.start_deadline_seconds
         + (context.spec.setup_timeout_seconds if step.has_setup else 0)
         + sum(_healthcheck_seconds(check) for check in checks if check is not None)
         + max(0.0, effective.agent_timeout_sec)
+        + sum(hook.timeout_sec + KILL_GRACE_SECONDS for hook in hooks)
         + KILL_GRACE_SECONDS
         + SLACK_SECONDS
     )
@@ -140,6 +144,9 @@ def _step_arguments(context: TrialContext, step: Step, effective: EffectiveStep)
     if step.index == 1:
         arguments += _healthcheck_arguments("environment", context.task.config.environment.healthcheck)
     arguments += _healthcheck_arguments("step", step.config.healthcheck)
+    hooks = [*context.task.config.verifier.collect, *step.config.verifier.collect]
+    arguments += collect_arguments(hooks, _user(context, None))
+    arguments += artifact_arguments(effective.artifacts)
     if agent.command is not None:
         arguments += ["--", *(literal(word) for word in agent.command)]
     return arguments

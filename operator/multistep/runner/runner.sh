@@ -14,6 +14,7 @@ export PATH
 . "$TOOLS/runner/process.sh"
 . "$TOOLS/runner/files.sh"
 . "$TOOLS/runner/carry.sh"
+. "$TOOLS/runner/collect.sh"
 
 case ${1-} in
 probe | seed | step | verify)

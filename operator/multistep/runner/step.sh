@@ -49,6 +49,9 @@ run_stages() {
 	healthcheck step || return 0
 	end_if_terminated setup
 	run_agent "$@"
+	end_if_terminated agent
+	run_hooks
+	collect_artifacts
 }
 
 setup() {

@@ -1,8 +1,15 @@
 """The Harbor task format: files, task.toml, validation, and a step's effective settings. No Kubernetes here."""
 
-from multistep.task.artifacts import ArtifactConfig
+from multistep.task.artifacts import Artifact, ArtifactConfig, collection_plan
 from multistep.task.bundle import BundleError, Limits, extract, pack, split, tree_from_bundle
-from multistep.task.config import AgentConfig, StepConfig, TaskConfig, VerifierConfig, VerifierEnvironmentMode
+from multistep.task.config import (
+    AgentConfig,
+    CollectConfig,
+    StepConfig,
+    TaskConfig,
+    VerifierConfig,
+    VerifierEnvironmentMode,
+)
 from multistep.task.directory import tree_from_directory
 from multistep.task.effective import EffectiveStep, Resources, effective_step
 from multistep.task.effective_network import NetworkPlan, NetworkPolicy
@@ -21,8 +28,10 @@ from multistep.task.verifier_environment import VerifierEnvironment
 
 __all__ = [
     "AgentConfig",
+    "Artifact",
     "ArtifactConfig",
     "BundleError",
+    "CollectConfig",
     "EffectiveStep",
     "Entry",
     "EnvReference",
@@ -47,6 +56,7 @@ __all__ = [
     "VerifierEnvironment",
     "VerifierEnvironmentMode",
     "VerifierOverrides",
+    "collection_plan",
     "effective_step",
     "extract",
     "instruction_text",

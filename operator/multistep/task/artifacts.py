@@ -124,3 +124,20 @@ def _covers(first: ArtifactConfig, second: ArtifactConfig) -> bool:
     if source == other and first.output == second.output:
         return first.exclude == second.exclude
     return not first.exclude and second.output == first.output / other.relative_to(source)
+
+
+def collection_plan(entries: Sequence[Artifact]) -> list[tuple[ArtifactConfig, bool]]:
+    """Return what is collected, in order, and whether it is skipped: because an earlier entry claims its place, or the manifest does."""
+    claimed: list[ArtifactConfig] = []
+    plan = []
+    for artifact in collected(entries):
+        taken = any(
+            _overlap(prior.output, artifact.output)
+            and not (prior.source == artifact.source and _covers(prior, artifact))
+            for prior in claimed
+        )
+        skipped = taken or artifact.output.parts[:1] == ("manifest.json",)
+        if not skipped:
+            claimed.append(artifact)
+        plan.append((artifact, skipped))
+    return plan

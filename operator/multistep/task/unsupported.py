@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from multistep.task.artifacts import Artifact, ArtifactConfig
+from multistep.task.artifacts import MAIN_SERVICE, Artifact, ArtifactConfig
 from multistep.task.config import TaskConfig, VerifierConfig, VerifierEnvironmentMode
 from multistep.task.environment import TaskOS
 from multistep.task.load import COMPOSE_FILE, TRAJECTORY_FILE
@@ -74,13 +74,6 @@ def _allowed_hosts(task: Task) -> Iterator[Problem]:
             yield Problem(CONFIG, f"{key}.allowed_hosts", shown(allowed), advice)
 
 
-def _artifacts(task: Task) -> Iterator[Problem]:
-    advice = "only /logs/artifacts is collected yet: write there, or remove the entry"
-    for key, artifacts in _artifact_lists(task):
-        if artifacts:
-            yield Problem(CONFIG, key, shown(_sources(artifacts)), advice)
-
-
 def _artifacts_of_services(task: Task) -> Iterator[Problem]:
     advice = "there is one container, so nothing can be collected from other services"
     for key, artifacts in _artifact_lists(task):
@@ -89,10 +82,19 @@ def _artifacts_of_services(task: Task) -> Iterator[Problem]:
                 yield Problem(CONFIG, f"{key}[{number}].service", shown(artifact.service), advice)
 
 
+def _odd_artifacts(task: Task) -> Iterator[Problem]:
+    for key, artifacts in _artifact_lists(task):
+        for number, text in enumerate(_paths(artifacts)):
+            if "\n" in text:
+                yield Problem(CONFIG, f"{key}[{number}]", shown(text), "a path with a line break cannot be collected")
+
+
 def _collect_hooks(task: Task) -> Iterator[Problem]:
     for key, verifier in _verifiers(task.config):
-        if verifier.collect:
-            yield Problem(CONFIG, f"{key}.collect", None, "commands between agent and verifier cannot be run yet")
+        for number, hook in enumerate(verifier.collect):
+            if hook.service != MAIN_SERVICE:
+                advice = "there is one container, so no command can be run in other services"
+                yield Problem(CONFIG, f"{key}.collect[{number}].service", shown(hook.service), advice)
 
 
 def _mcp_servers(task: Task) -> Iterator[Problem]:
@@ -128,8 +130,9 @@ def _artifact_lists(task: Task) -> Iterator[tuple[str, list[Artifact]]]:
         yield f"steps[{step.index - 1}].artifacts", step.config.artifacts
 
 
-def _sources(artifacts: list[Artifact]) -> list[str]:
-    return [artifact if isinstance(artifact, str) else artifact.source for artifact in artifacts]
+def _paths(artifacts: list[Artifact]) -> list[str]:
+    entries = [ArtifactConfig(source=entry) if isinstance(entry, str) else entry for entry in artifacts]
+    return ["|".join([entry.source, entry.destination or "", *entry.exclude]) for entry in entries]
 
 
 def _verifiers(config: TaskConfig) -> Iterator[tuple[str, VerifierConfig]]:
@@ -147,8 +150,8 @@ _CHECKS: tuple[Callable[[Task], Iterator[Problem]], ...] = (
     _tpu,
     _network_mode,
     _allowed_hosts,
-    _artifacts,
     _artifacts_of_services,
+    _odd_artifacts,
     _collect_hooks,
     _mcp_servers,
     _skills,

@@ -321,10 +321,10 @@ def test_missing_source_is_waited_for_and_then_named() -> None:
         ('[environment]\ndocker_image = "i"\nos = "windows"', "environment.os"),
         ('[environment]\ndocker_image = "i"\ngpus = 1', "environment.gpus"),
         ('[environment]\ndocker_image = "i"\nnetwork_mode = "no-network"', "environment.network_mode"),
-        ('artifacts = ["/x"]', "artifacts"),
+        ('artifacts = [{ source = "/x", service = "db" }]', "artifacts[0].service"),
         ("[environment]\ncpus = 1", "environment.docker_image"),
         ('[environment]\ndocker_image = "i"\n[environment.env]\nA = "${NOBODY}"', "environment.env.A"),
-        ("[[verifier.collect]]\ncommand = 'x'", "verifier.collect"),
+        ("[[verifier.collect]]\ncommand = 'x'\nservice = 'db'", "verifier.collect[0].service"),
     ],
 )
 def test_what_cannot_be_run_is_said_before_any_pod(config: str, key: str) -> None:

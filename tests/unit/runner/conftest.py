@@ -87,6 +87,7 @@ class Container:
     tools: Path
     persistent: list[str] = field(default_factory=lambda: ["etc", "opt", "root", "tmp", "var", "app", "logs", "home"])
     number: int = 0
+    artifacts: bool = False
 
     def write(self, path: str, text: str, mode: int = 0o644) -> Path:
         target = self.volume / path
@@ -117,6 +118,8 @@ class Container:
             "/.multistep/carry": "carry",
             "/.multistep/step": "step",
         }
+        if self.artifacts:
+            standard["/.multistep/artifacts"] = "artifacts"
         if role == "verify":
             standard["/logs/verifier"] = "logs-verifier"
         for path, source in {**standard, **{f"/.multistep/{key}": value for key, value in mounts.items()}}.items():
