@@ -67,12 +67,13 @@ class Reconciler:
 
     async def _apply(self, key: TrialKey, observation: Observation, decision: Decision, now: datetime) -> float | None:
         trial = observation.trial
-        rejection = await self._applier.act(trial.identity, decision.actions)
+        rejection = await self._applier.act(trial.identity, decision.creations)
         if rejection is not None:
             logger.warning("%s: %s %s refused: %s", key, rejection.kind, rejection.name, rejection.message)
             decision = reject(trial, observation.observed, rejection, now, self._settings)
-            await self._applier.act(trial.identity, decision.actions)
-        if await self._applier.write_status(observation.document, decision.status):
+        written = await self._applier.write_status(observation.document, decision.status)
+        await self._applier.act(trial.identity, decision.removals)
+        if written:
             _log(key, trial.status, decision.status)
             await self._applier.send_events(trial.identity, decision.events, now)
         if decision.wake_at is None:

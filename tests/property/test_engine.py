@@ -49,6 +49,7 @@ class Engine(RuleBasedStateMachine):
         files = task_files(steps, config=f'multi_step_reward_strategy = "{strategy}"', step_config={1: least})
         self.world = World(files, **spec)
         self.final: str | None = None
+        self.faults = False
         self.old: list[tuple[dict[str, Any], Any]] = []
 
     @rule()
@@ -57,7 +58,7 @@ class Engine(RuleBasedStateMachine):
 
     @rule(actions=st.integers(0, 3))
     def crash(self, actions: int) -> None:
-        """The operator is killed after some of its actions, before it wrote the status."""
+        """The operator is killed after some of its writes."""
         self.world.wake(crash_after=actions)
 
     @rule()
@@ -79,6 +80,8 @@ class Engine(RuleBasedStateMachine):
     @rule(seconds=st.sampled_from([0.5, 5, 130, 4000]))
     def time_passes(self, seconds: float) -> None:
         self.world.sleep(seconds)
+        # A pod that runs on that long past its deadline is on a node that does not answer.
+        self.faults = self.faults or seconds > 1000
 
     @rule(data=st.data())
     def pod_starts(self, data: st.DataObject) -> None:
@@ -97,6 +100,7 @@ class Engine(RuleBasedStateMachine):
         names = sorted(name for name in self.world.running() if not self.ended(name))
         if not names:
             return
+        self.faults = True
         name = data.draw(st.sampled_from(names))
         if how == "evict":
             self.world.evict(name)
@@ -118,6 +122,7 @@ class Engine(RuleBasedStateMachine):
             self.world.start(name)
             if self.ended(name):
                 return
+        self.faults = self.faults or (role == "step" and error == "TerminatedError")
         if garbage:
             self.world.finish(name, "{garbage", exit_code=1)
         elif role == "prepare":
@@ -147,6 +152,12 @@ class Engine(RuleBasedStateMachine):
             assert status["phase"] in ("Succeeded", "Stopped")
             assert all(step["phase"] == "Completed" and "rewards" in step for step in attempted)
             assert status["gradedSteps"] == len(attempted)
+
+    @invariant()
+    def crash_of_the_operator_alone_is_never_a_fault(self) -> None:
+        status = self.world.status
+        blamed = status.get("previousAttempts") or (status.get("error") or {}).get("type") == "InfrastructureError"
+        assert not blamed or self.faults, status
 
     @invariant()
     def steps_run_in_order(self) -> None:

@@ -6,6 +6,7 @@ import base64
 import json
 from collections import Counter
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Any
 
 from multistep.api.spec import MultiStepTrialSpec
@@ -88,20 +89,21 @@ class World:
         return decide(self.trial(), self.observed(), self.now, SETTINGS)
 
     def wake(self, *, crash_after: int | None = None) -> Decision:
-        """Make a pass; with `crash_after`, the operator dies after so many actions, before it writes the status."""
+        """Make a pass in the order of `reconcile`; with `crash_after`, the operator dies after so many of its writes."""
         decision = self.decide()
-        for number, action in enumerate(decision.actions):
-            if crash_after is not None and number >= crash_after:
-                return decision
-            self.apply(action)
-        if crash_after is None:
-            document = json.loads(json.dumps(decision.status.to_json()))
-            if document != self.status:
-                self.status = document
-                self.writes += 1
-                self.events += decision.events
-            self.wake_at = decision.wake_at
+        writes = [*(partial(self.apply, action) for action in decision.creations), partial(self.write, decision)]
+        writes += [partial(self.apply, action) for action in decision.removals]
+        for write in writes[:crash_after]:
+            write()
         return decision
+
+    def write(self, decision: Decision) -> None:
+        document = json.loads(json.dumps(decision.status.to_json()))
+        if document != self.status:
+            self.status = document
+            self.writes += 1
+            self.events += decision.events
+        self.wake_at = decision.wake_at
 
     def apply(self, action: Any) -> None:
         match action:

@@ -1,7 +1,4 @@
-"""Carry out a decision: the actions first, then the one write of the status, then the events.
-
-In this order a crash anywhere is safe: children are named by (trial, attempt, step), so the next pass finds what this one had made.
-"""
+"""Carry out what the engine decided: create and remove children, write the status, send events."""
 
 from __future__ import annotations
 

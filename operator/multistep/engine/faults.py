@@ -8,6 +8,7 @@ from multistep.engine.finish import fail
 from multistep.engine.start import begin_attempt
 from multistep.engine.types import DeleteClaim, DeletePodsOfAttempt
 from multistep.engine.work import Pass, shorten
+from multistep.pods.names import claim_name
 from multistep.task import Task
 
 
@@ -27,11 +28,15 @@ def infrastructure_fault(work: Pass, task: Task, message: str, pod: str | None) 
         fail(work, Reason.INFRASTRUCTURE_FAULT, error)
         return
     status.previous_attempts.append(AttemptStatus(attempt=status.attempt, completion_time=work.now, error=error))
-    # Pods before their claim: pvc-protection holds a claim as long as a pod names it.
-    work.actions.append(DeletePodsOfAttempt(status.attempt))
-    work.actions.append(DeleteClaim(work.workspace.claim_name))
     status.attempt += 1
     begin_attempt(work, task)
+    remove_attempt(work, status.attempt - 1)
     work.event(
         "Warning", Reason.RETRYING, f"{message}; attempt {status.attempt} of {limit + 1} starts from a clean volume"
     )
+
+
+def remove_attempt(work: Pass, attempt: int) -> None:
+    """Remove what an attempt that was given up left: pods before their claim, which pvc-protection holds as long as a pod names it."""
+    work.actions.append(DeletePodsOfAttempt(attempt))
+    work.actions.append(DeleteClaim(claim_name(work.trial.identity, attempt)))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from multistep.api.spec import Persistence
 from multistep.api.status import ErrorStatus, Phase
 from multistep.engine.conditions import Reason
-from multistep.engine.faults import infrastructure_fault
+from multistep.engine.faults import infrastructure_fault, remove_attempt
 from multistep.engine.finish import fail
 from multistep.engine.outcomes import InfrastructureFault, Prepared, StepError, read_prepare
 from multistep.engine.waiting import finished_pod
@@ -20,6 +20,9 @@ def prepare(work: Pass, task: Task) -> bool:
     workspace = work.workspace
     if workspace.workdir is not None:
         return True
+    if work.status.attempt > 1:
+        # Again in every pass of this phase: the operator may have been killed before it had removed all.
+        remove_attempt(work, work.status.attempt - 1)
     name = workspace.prepare_pod_name or ""
     pod = finished_pod(work, task, name, Role.PREPARE, None, prepare_deadline(work.trial.spec))
     if pod is None:

@@ -118,12 +118,26 @@ class Settings:
 
 @dataclass(frozen=True)
 class Decision:
-    """What to do: first the actions, then write the status if it changed, then send the events."""
+    """What to do, in this order: create, write the status if it changed, remove, send the events.
+
+    A crash anywhere in between is safe. What was created is found again by its name. What is removed is removed only after the status
+    says why: a pod that is missing without that is a fault of the infrastructure.
+    """
 
     status: MultiStepTrialStatus
     actions: tuple[Action, ...] = ()
     events: tuple[Event, ...] = ()
     wake_at: datetime | None = None
+
+    @property
+    def creations(self) -> tuple[Action, ...]:
+        """The actions to take before the status is written."""
+        return tuple(action for action in self.actions if isinstance(action, CreateObject | SetClaimOwners))
+
+    @property
+    def removals(self) -> tuple[Action, ...]:
+        """The actions to take after the status is written."""
+        return tuple(action for action in self.actions if not isinstance(action, CreateObject | SetClaimOwners))
 
 
 @dataclass(frozen=True)
