@@ -4,9 +4,9 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from support.world import World, prepare_message, step_message, task_files, verifier_message
 
 from multistep.pods.names import LABEL_ATTEMPT, LABEL_ROLE
-from support.world import World, prepare_message, step_message, task_files, verifier_message
 
 ENDED = ("Succeeded", "Stopped", "Failed")
 Environment = Callable[[World, str, str], None]
