@@ -78,7 +78,24 @@ class AgentImage(ResourceModel):
     )
 
 
-class AgentSpec(ResourceModel):
+class PhaseTimes(ResourceModel):
+    """How long a phase of each step, the agent's or the verifier's, may take."""
+
+    timeout_seconds: Timeout | None = Field(
+        default=None,
+        description="Seconds that it may take in each step, instead of what the task says. Absent or 0: as the task says.",
+    )
+    max_timeout_seconds: Timeout | None = Field(
+        default=None,
+        description="Seconds that it may take at most, before the multiplier; where the task sets no limit it does nothing. "
+        "Absent or 0: no such limit.",
+    )
+    timeout_multiplier: Multiplier | None = Field(
+        default=None, description="Factor of its time; spec.timeoutMultiplier when absent."
+    )
+
+
+class AgentSpec(PhaseTimes):
     """Which agent works on the task."""
 
     name: AgentName = Field(
@@ -101,39 +118,15 @@ class AgentSpec(ResourceModel):
         description="Environment variables of the step's container only: the verifier never sees them. Values may come from Secrets, which the "
         "operator itself never reads.",
     )
-    timeout_seconds: Timeout | None = Field(
-        default=None,
-        description="Seconds that the agent may take in each step, instead of what the task says. Absent or 0: as the task says.",
-    )
-    max_timeout_seconds: Timeout | None = Field(
-        default=None,
-        description="Seconds that the agent may take at most, before the multiplier; where the task sets no limit it does nothing. "
-        "Absent or 0: no such limit.",
-    )
-    timeout_multiplier: Multiplier | None = Field(
-        default=None, description="Factor of the agent's time; spec.timeoutMultiplier when absent."
-    )
 
 
-class VerifierSpec(ResourceModel):
+class VerifierSpec(PhaseTimes):
     """How the steps are verified."""
 
     env: list[EnvVar] = Field(
         default_factory=list,
         max_length=256,
         description="Environment variables of the verifier's container only.",
-    )
-    timeout_seconds: Timeout | None = Field(
-        default=None,
-        description="Seconds that the verifier may take in each step, instead of what the task says. Absent or 0: as the task says.",
-    )
-    max_timeout_seconds: Timeout | None = Field(
-        default=None,
-        description="Seconds that the verifier may take at most, before the multiplier; where the task sets no limit it does nothing. "
-        "Absent or 0: no such limit.",
-    )
-    timeout_multiplier: Multiplier | None = Field(
-        default=None, description="Factor of the verifier's time; spec.timeoutMultiplier when absent."
     )
     disabled: bool = Field(
         default=False,

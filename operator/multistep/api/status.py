@@ -76,7 +76,7 @@ class ErrorStatus(ResourceModel):
 
 
 class StageStatus(ResourceModel):
-    """One stage of a step: workdir, healthcheck, setup, agent or verifier."""
+    """One stage of a step: workdir, healthcheck, setup, agent, collect or verifier."""
 
     name: str = Field(description="Name of the stage.")
     start_time: Time = Field(description="When it started.")

@@ -5,8 +5,12 @@ CONVENTION=/logs/artifacts
 
 # run_hooks: commands between agent and collection, each with a user and a time limit of its own. A hook that fails is no error.
 run_hooks() {
+	[ "${COLLECT_COUNT:-0}" -gt 0 ] || return 0
+	hooks_start=$(now)
+	# One stage for all of them: a report has room for a few.
+	stages_before=$STAGES
 	number=1
-	while [ "$number" -le "${COLLECT_COUNT:-0}" ]; do
+	while [ "$number" -le "$COLLECT_COUNT" ]; do
 		eval "hook=\$OPT_collect_$number"
 		hook_limit=$(line "$hook" 1)
 		hook_user=$(line "$hook" 2)
@@ -15,6 +19,8 @@ run_hooks() {
 		number=$((number + 1))
 	done
 	TIMED_OUT=""
+	STAGES=$stages_before
+	add_stage collect "$hooks_start" 0 false
 }
 
 # collect_artifacts: copy each source to its place below the step's artifacts. What cannot be copied is recorded and no error.

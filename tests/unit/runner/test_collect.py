@@ -137,6 +137,7 @@ def test_hooks_run_between_agent_and_collection_and_may_fail(container: Containe
     ]
     result = _collect(container, "echo made > made", hooks=hooks)
     assert result.error is None
+    assert list(result.stages) == ["agent", "collect"]
     artifacts = container.volume / "logs-artifacts"
     assert (artifacts / "hook").read_text() == "made\nroot\n"
     assert (artifacts / "who").read_text() == "agent\ntwo lines\n"
