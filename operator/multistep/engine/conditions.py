@@ -50,6 +50,7 @@ class Reason(StrEnum):
     RESUMED = "Resumed"
     ALL_STEPS_RAN = "AllStepsRan"
     MIN_REWARD_NOT_MET = "MinRewardNotMet"
+    POD_NOT_STARTED = "PodNotStarted"
     POD_START_FAILED = "PodStartFailed"
     POD_REJECTED = "PodRejected"
     WAITING_FOR_ADMISSION = "WaitingForAdmission"

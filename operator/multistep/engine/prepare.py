@@ -8,7 +8,8 @@ from multistep.engine.conditions import Reason
 from multistep.engine.faults import infrastructure_fault, remove_attempt
 from multistep.engine.finish import fail
 from multistep.engine.outcomes import InfrastructureFault, Prepared, StepError, read_prepare
-from multistep.engine.waiting import finished_pod
+from multistep.engine.start import VOLUME_IS_FILLED
+from multistep.engine.waiting import Awaited, finished_pod
 from multistep.engine.work import Pass
 from multistep.pods.names import Role
 from multistep.pods.prepare import prepare_deadline
@@ -24,7 +25,9 @@ def prepare(work: Pass, task: Task) -> bool:
         # Again in every pass of this phase: the operator may have been killed before it had removed all.
         remove_attempt(work, work.status.attempt - 1)
     name = workspace.prepare_pod_name or ""
-    pod = finished_pod(work, task, name, Role.PREPARE, None, prepare_deadline(work.trial.spec))
+    deadline = prepare_deadline(work.trial.spec)
+    awaited = Awaited(name, Role.PREPARE, None, deadline, Reason.PREPARING, VOLUME_IS_FILLED)
+    pod = finished_pod(work, task, awaited)
     if pod is None:
         return False
     result = read_prepare(pod)

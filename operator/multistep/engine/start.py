@@ -17,6 +17,8 @@ from multistep.pods.prepare import prepare_pod
 from multistep.pods.snapshot import MAXIMUM_BYTES, snapshot
 from multistep.task import ArtifactConfig, Problem, Task, unsupported
 
+VOLUME_IS_FILLED = "the volume is being filled with the task and the image's files"
+
 
 def start(work: Pass) -> None:
     """Begin the trial, or end it where the task cannot run. Called until the trial has a volume."""
@@ -120,7 +122,7 @@ def begin_attempt(work: Pass, task: Task) -> None:
     status.step = f"0/{len(task.steps)}"
     work.actions.append(CreateObject(claim(identity, status.attempt, work.trial.spec.workspace)))
     work.actions.append(CreateObject(prepare_pod(work.context(task))))
-    work.set_phase(Phase.PREPARING, Reason.PREPARING, "the volume is being filled with the task and the image's files")
+    work.set_phase(Phase.PREPARING, Reason.PREPARING, VOLUME_IS_FILLED)
 
 
 def _wait_for_task(work: Pass, message: str) -> None:

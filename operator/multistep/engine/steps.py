@@ -8,12 +8,15 @@ from multistep.engine.faults import infrastructure_fault
 from multistep.engine.finish import fail, step_score, stop_early, succeed
 from multistep.engine.outcomes import InfrastructureFault, read_step, read_verifier
 from multistep.engine.types import CreateObject
-from multistep.engine.waiting import finished_pod
+from multistep.engine.waiting import Awaited, finished_pod
 from multistep.engine.work import Pass
 from multistep.pods.names import Role
 from multistep.pods.step import settings, step_deadline, step_pod, verifier_deadline, verifier_pod
 from multistep.scoring import Continue, StopEarly, after_step, error_policy
 from multistep.task import Task
+
+AGENT_AT_WORK = "the agent is at work"
+VERIFIER_AT_WORK = "the verifier is at work"
 
 
 def advance(work: Pass, task: Task) -> None:
@@ -50,7 +53,7 @@ def _start_step(work: Pass, task: Task, step: StepStatus) -> bool:
     step.pod_name = manifest["metadata"]["name"]
     step.start_time = work.now
     step.settings = _settings(work, task, step)
-    _show(work, step, Reason.STEP_STARTED, "the agent is at work")
+    work.set_phase(Phase.RUNNING, Reason.STEP_STARTED, _message(work, step, AGENT_AT_WORK))
     work.event("Normal", Reason.STEP_STARTED, f"step {work.status.step} ({step.name}) started in pod {step.pod_name}")
     return False
 
@@ -58,7 +61,8 @@ def _start_step(work: Pass, task: Task, step: StepStatus) -> bool:
 def _after_step_pod(work: Pass, task: Task, step: StepStatus) -> bool:
     name = step.pod_name or ""
     deadline = step_deadline(work.context(task), step.index)
-    pod = finished_pod(work, task, name, Role.STEP, step.index, deadline)
+    awaited = Awaited(name, Role.STEP, step.index, deadline, Reason.STEP_STARTED, _message(work, step, AGENT_AT_WORK))
+    pod = finished_pod(work, task, awaited)
     if pod is None:
         return False
     outcome = read_step(pod)
@@ -111,14 +115,16 @@ def _start_verifier(work: Pass, task: Task, step: StepStatus) -> bool:
     manifest = verifier_pod(work.context(task), step.index)
     work.actions.append(CreateObject(manifest))
     step.verifier_pod_name = manifest["metadata"]["name"]
-    _show(work, step, Reason.AGENT_FINISHED, "the verifier is at work")
+    work.set_phase(Phase.RUNNING, Reason.AGENT_FINISHED, _message(work, step, VERIFIER_AT_WORK))
     return False
 
 
 def _after_verifier_pod(work: Pass, task: Task, step: StepStatus) -> bool:
     name = step.verifier_pod_name or ""
     deadline = verifier_deadline(work.context(task), step.index)
-    pod = finished_pod(work, task, name, Role.VERIFIER, step.index, deadline)
+    message = _message(work, step, VERIFIER_AT_WORK)
+    awaited = Awaited(name, Role.VERIFIER, step.index, deadline, Reason.AGENT_FINISHED, message)
+    pod = finished_pod(work, task, awaited)
     if pod is None:
         return False
     outcome = read_verifier(pod)
@@ -160,5 +166,5 @@ def _fail_step(work: Pass, step: StepStatus, error: ErrorStatus) -> None:
     fail(work, Reason.STEP_FAILED, error)
 
 
-def _show(work: Pass, step: StepStatus, reason: Reason, what: str) -> None:
-    work.set_phase(Phase.RUNNING, reason, f"step {work.status.step} ({step.name}): {what}")
+def _message(work: Pass, step: StepStatus, what: str) -> str:
+    return f"step {work.status.step} ({step.name}): {what}"

@@ -15,13 +15,22 @@ _ADVICE = {
 }
 
 
-def start_trouble(pod: ObservedPod) -> str:
-    """Say why a pod has not started: init containers first, since the others wait for them."""
+def known_trouble(pod: ObservedPod) -> str | None:
+    """Say what keeps a pod from starting where Kubernetes says so; None where it may just take its time."""
     if pod.unschedulable is not None:
         return f"the pod cannot be scheduled: {pod.unschedulable}"
+    # Init containers first, since the others wait for them.
     for container in (*pod.init_containers, *pod.containers):
         if not container.started and container.reason is not None and container.reason not in _ORDINARY:
             return _container_trouble(container)
+    return None
+
+
+def start_trouble(pod: ObservedPod) -> str:
+    """Say why a pod has not started, with a guess where Kubernetes says nothing."""
+    trouble = known_trouble(pod)
+    if trouble is not None:
+        return trouble
     if pod.node_name is None:
         return "the scheduler has not given the pod a node yet (no word from it why)"
     return f"the kubelet of node {pod.node_name} has not started the pod's containers yet (volume or image still on the way?)"

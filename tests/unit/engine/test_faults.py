@@ -102,3 +102,34 @@ def test_variable_that_nobody_provides_is_told_once_for_all_steps() -> None:
     message = next(item["message"] for item in world.status["conditions"] if item["type"] == "TaskValid")
     assert message.count("${JUDGE}") == 1
     assert "steps[2].verifier.env.OTHER" in message and message.startswith("2 problems")
+
+
+def test_trouble_of_a_pod_is_seen_soon_and_forgotten_when_it_is_over() -> None:
+    world = World()
+    world.prepare()
+    pod = world.pod("-step-1")
+    waiting = {"reason": "ImagePullBackOff", "message": "Back-off pulling image"}
+    pod["status"] = {"phase": "Pending", "containerStatuses": [{"name": "main", "state": {"waiting": waiting}}]}
+    world.wake()
+    assert world.status["reason"] == "StepStarted"
+    world.sleep(10)
+    world.wake()
+    assert (world.status["phase"], world.status["reason"]) == ("Running", "PodNotStarted")
+    assert "ImagePullBackOff: Back-off pulling image" in world.status["message"]
+    world.wake()
+    assert [event.reason for event in world.events].count("PodNotStarted") == 1
+    world.start("-step-1")
+    world.wake()
+    assert (world.status["reason"], world.status["message"]) == (
+        "StepStarted",
+        "step 1/3 (step 1): the agent is at work",
+    )
+
+
+def test_pod_that_only_takes_its_time_is_no_trouble() -> None:
+    world = World()
+    world.wake()
+    waiting = {"reason": "ContainerCreating"}
+    world.pod("prepare")["status"]["containerStatuses"] = [{"name": "seed", "state": {"waiting": waiting}}]
+    world.wake()
+    assert world.status["reason"] == "Preparing"
