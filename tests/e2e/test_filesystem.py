@@ -185,6 +185,7 @@ def test_results_lie_on_the_volume_in_harbor_s_layout(namespace: Namespace) -> N
     assert listing.split() == [
         "./agent/oracle.txt",
         "./artifacts/logs/artifacts/a.txt",
+        "./artifacts/manifest.json",
         "./verifier/reward.txt",
         "./verifier/test-stdout.txt",
         "tested",

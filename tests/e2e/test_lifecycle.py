@@ -155,7 +155,7 @@ def test_pod_that_never_starts_ends_the_trial_with_kubernetes_words(
     namespace: Namespace, change: dict, words: str
 ) -> None:
     namespace.create(
-        namespace.files({"a": {}}, tests__test_sh=PASS), **{"agent": "nop", "startDeadlineSeconds": 20, **change}
+        namespace.files({"a": {}}, tests__test_sh=PASS), **{"agent": "nop", "startDeadlineSeconds": 45, **change}
     )
     waiting = namespace.wait(lambda status: status.get("reason") in ("PodNotStarted", "PodStartFailed"))
     assert words in waiting["message"]
