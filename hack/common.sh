@@ -7,7 +7,9 @@ export CLUSTER_DIR=${CLUSTER_DIR:-$HOME/.cache/multistep-cluster}
 OPERATOR_IMAGE=localhost/multistep/operator:dev
 export BUILDAH_ISOLATION=${BUILDAH_ISOLATION:-chroot} STORAGE_DRIVER=${STORAGE_DRIVER:-vfs}
 
-say() { printf '\033[1m==> %s\033[0m\n' "$*" >&2; }
+say() {
+  if [ -t 2 ]; then printf '\033[1m==> %s\033[0m\n' "$*" >&2; else printf '==> %s\n' "$*" >&2; fi
+}
 fail() { printf 'error: %s\n' "$*" >&2; exit 1; }
 
 # progress TEXT COMMAND...: run a long command quietly; say how long it took, and show its output only if it fails.
