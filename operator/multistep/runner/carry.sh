@@ -67,3 +67,17 @@ carry_in() {
 		cp -a "$path" / || return 1
 	done
 }
+
+# enter_filesystem USER: make the filesystem what the last pod left, with a working directory and a user that exist; else set a fault.
+enter_filesystem() {
+	if ! carry_in; then
+		set_fault CarryError runner "" ""
+		return 1
+	fi
+	if ! user_exists "$1"; then
+		printf 'user %s' "$1" >"$RUN/user.log"
+		set_fault UserNotFoundError runner "" "$RUN/user.log"
+		return 1
+	fi
+	mkdir -p "$WORKDIR"
+}

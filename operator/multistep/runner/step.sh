@@ -24,16 +24,7 @@ run_role() {
 }
 
 run_stages() {
-	if ! carry_in; then
-		set_fault CarryError runner "" ""
-		return 0
-	fi
-	if ! user_exists "$AGENT_USER"; then
-		printf 'user %s' "$AGENT_USER" >"$RUN/user.log"
-		set_fault UserNotFoundError runner "" "$RUN/user.log"
-		return 0
-	fi
-	mkdir -p "$WORKDIR"
+	enter_filesystem "$AGENT_USER" || return 0
 	open_logs /logs/agent /logs/artifacts
 	SHELL_PROGRAM=$(image_shell)
 	healthcheck environment || return 0

@@ -24,16 +24,7 @@ run_role() {
 }
 
 run_tests() {
-	if ! carry_in; then
-		set_fault CarryError runner "" ""
-		return 0
-	fi
-	if ! user_exists "$USER_NAME"; then
-		printf 'user %s' "$USER_NAME" >"$RUN/user.log"
-		set_fault UserNotFoundError runner "" "$RUN/user.log"
-		return 0
-	fi
-	mkdir -p "$WORKDIR"
+	enter_filesystem "$USER_NAME" || return 0
 	open_logs /logs/agent /logs/artifacts /logs/verifier
 	# What lies here is stale: a reward that somebody else wrote must never be read.
 	find /logs/verifier -mindepth 1 -maxdepth 1 -exec rm -rf {} +
