@@ -162,9 +162,8 @@ def test_pod_that_never_starts_ends_the_trial_with_kubernetes_words(
     status = namespace.finish()
     assert (status["phase"], status["reason"], status["error"]["type"]) == ("Failed", "PodStartFailed", "PodStartError")
     assert words in status["error"]["message"]
-    assert not [
-        pod for pod in namespace.pods() if pod.status.phase == "Pending" and not pod.metadata.deletion_timestamp
-    ]
+    pending = lambda pod: pod.status.phase == "Pending" and not pod.metadata.deletion_timestamp  # noqa: E731
+    until(lambda: not list(filter(pending, namespace.pods())), 30, "that no pod waits any more")
 
 
 def test_missing_bundle_is_named(namespace: Namespace) -> None:
