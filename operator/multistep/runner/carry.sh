@@ -21,63 +21,79 @@ read_mounts() {
 "
 	while read -r _ _ _ _ point _; do
 		case $point in
-		*\\*) point=$(printf '%b' "$(printf '%s' "$point" | sed 's/\\\([0-7][0-7][0-7]\)/\\0\1/g')") ;;
+		*\\*) point=$(printf '%b.' "$(printf '%s' "$point" | sed 's/\\\([0-7][0-7][0-7]\)/\\0\1/g')") && point=${point%.} ;;
 		esac
 		MOUNTS="$MOUNTS$point
 "
 	done </proc/self/mountinfo
 }
 
-same_link() { [ -L "$1" ] && [ -L "$2" ] && [ "$(readlink "$1")" = "$(readlink "$2")" ]; }
+# list_outside DIRECTORY: set ENTRIES to the names in it that are carried, as quoted words.
+list_outside() {
+	ENTRIES=""
+	for entry_path in "${1%/}"/* "${1%/}"/.[!.]* "${1%/}"/..?*; do
+		[ -e "$entry_path" ] || [ -L "$entry_path" ] || continue
+		is_outside "${entry_path##*/}" || continue
+		quote "${entry_path##*/}"
+		ENTRIES="$ENTRIES $QUOTED"
+	done
+}
+
+# links_in DIRECTORY NAME...: print a line for every link of these. One program for all: an image has a handful of them, as /bin.
+links_in() {
+	cd "$1" || return 0
+	shift
+	links=""
+	for entry in "$@"; do
+		[ -L "$entry" ] || continue
+		quote "./$entry"
+		links="$links $QUOTED"
+	done
+	[ -z "$links" ] || eval "stat -c %N $links"
+}
+
+# settle_carry: what a crash left between the two renames of a swap: the new state is whole by then.
+settle_carry() {
+	[ -d "$CARRY/root" ] || [ ! -d "$CARRY/old" ] || [ ! -d "$CARRY/new" ] || mv "$CARRY/new" "$CARRY/root"
+	rm -rf "$CARRY/new" "$CARRY/old"
+}
 
 # carry_out: keep what lies directly under /. Built beside, then swapped.
 carry_out() {
 	[ -d "$CARRY" ] || return 0
 	read_mounts
-	rm -rf "$CARRY/new" "$CARRY/old"
-	mkdir "$CARRY/new"
-	for path in /* /.[!.]* /..?*; do
-		[ -e "$path" ] || [ -L "$path" ] || continue
-		is_outside "${path#/}" || continue
-		cp -a "$path" "$CARRY/new/" || return 1
-	done
-	[ ! -d "$CARRY/root" ] || mv "$CARRY/root" "$CARRY/old"
-	mv "$CARRY/new" "$CARRY/root"
+	settle_carry
+	mkdir "$CARRY/new" || return 1
+	list_outside /
+	eval "set -- $ENTRIES"
+	[ "$#" -eq 0 ] || (cd / && cp -a -- "$@" "$CARRY/new/") || return 1
+	[ ! -d "$CARRY/root" ] || mv "$CARRY/root" "$CARRY/old" || return 1
+	mv "$CARRY/new" "$CARRY/root" || return 1
 	rm -rf "$CARRY/old"
 }
 
 # carry_in: make what lies directly under / what it was at the end of the last pod.
 carry_in() {
+	[ -d "$CARRY" ] || return 0
 	# What lay directly under / may have been readable by root alone.
-	[ ! -d "$CARRY" ] || chmod 0700 "$CARRY"
+	chmod 0700 "$CARRY"
+	settle_carry
 	[ -d "$CARRY/root" ] || return 0
 	read_mounts
-	for path in /* /.[!.]* /..?*; do
-		[ -e "$path" ] || [ -L "$path" ] || continue
-		name=${path#/}
-		is_outside "$name" || continue
-		[ -e "$CARRY/root/$name" ] || [ -L "$CARRY/root/$name" ] || rm -rf "$path"
+	list_outside /
+	eval "set -- $ENTRIES"
+	# In subshells: a pod's processes must not find us in the carry.
+	here=$(links_in / "$@")
+	for entry in "$@"; do
+		[ -e "$CARRY/root/$entry" ] || [ -L "$CARRY/root/$entry" ] || rm -rf "/${entry:?}"
 	done
-	for path in "$CARRY/root"/* "$CARRY/root"/.[!.]* "$CARRY/root"/..?*; do
-		[ -e "$path" ] || [ -L "$path" ] || continue
-		name=${path##*/}
-		is_outside "$name" || continue
-		! same_link "$path" "/$name" || continue
-		rm -rf "/${name:?}"
-		cp -a "$path" / || return 1
+	list_outside "$CARRY/root"
+	eval "set -- $ENTRIES"
+	there=$(links_in "$CARRY/root" "$@")
+	[ "$here" != "$there" ] || here=same
+	for entry in "$@"; do
+		if [ -L "$CARRY/root/$entry" ] && [ -L "/$entry" ] && [ "$here" = same ]; then continue; fi
+		rm -rf "/${entry:?}"
+		cp -a "$CARRY/root/$entry" / || return 1
 	done
-}
-
-# enter_filesystem USER: make the filesystem what the last pod left, with a working directory and a user that exist; else set a fault.
-enter_filesystem() {
-	if ! carry_in; then
-		set_fault CarryError runner "" ""
-		return 1
-	fi
-	if ! user_exists "$1"; then
-		printf 'user %s' "$1" >"$RUN/user.log"
-		set_fault UserNotFoundError runner "" "$RUN/user.log"
-		return 1
-	fi
-	mkdir -p "$WORKDIR"
 }

@@ -14,7 +14,7 @@ run_hooks() {
 		eval "hook=\$OPT_collect_$number"
 		hook_limit=$(line "$hook" 1)
 		hook_user=$(line "$hook" 2)
-		run_stage collect "$hook_user" "$hook_limit" "$RUN/collect-$number.log" /dev/null "$SHELL_PROGRAM" -c "$(printf '%s\n' "$hook" | tail -n +3)"
+		run_stage collect "$hook_user" "$hook_limit" "$RUN/collect-$number.log" /dev/null "$(image_shell)" -c "$(printf '%s\n' "$hook" | tail -n +3)"
 		end_if_terminated collect
 		number=$((number + 1))
 	done

@@ -1,7 +1,7 @@
 # Copying files into the container, and what makes a script fail on Linux.
 
-# remove_conflicts SOURCE DESTINATION: take away what would make a copy write through a link, or fail: links where SOURCE has
-# anything, directories where it has files, files where it has directories.
+# remove_conflicts SOURCE DESTINATION: take away what SOURCE replaces: all but directories that merge. A copy over a link would write
+# where it leads, one over a hard link would change the file's other names, and one over a running program would fail.
 remove_conflicts() {
 	(
 		cd "$1" || exit 1
@@ -12,10 +12,10 @@ remove_conflicts() {
 				target=$destination/${path#./}
 				if [ -L "$target" ]; then
 					rm -f "$target"
-				elif [ -d "$path" ] && [ ! -L "$path" ]; then
-					if [ -e "$target" ] && [ ! -d "$target" ]; then rm -f "$target"; fi
 				elif [ -d "$target" ]; then
-					rm -rf "$target"
+					if [ -L "$path" ] || [ ! -d "$path" ]; then rm -rf "$target"; fi
+				elif [ -e "$target" ]; then
+					rm -f "$target"
 				fi
 			done
 		' sh "$2" {} +
@@ -25,11 +25,23 @@ remove_conflicts() {
 # overlay SOURCE DESTINATION: copy what is in SOURCE over DESTINATION, which keeps its own mode and owner.
 overlay() {
 	[ -d "$1" ] || return 0
-	mkdir -p "$2"
-	remove_conflicts "$1" "$2"
-	for path in "$1"/* "$1"/.[!.]* "$1"/..?*; do
-		[ -e "$path" ] || [ -L "$path" ] || continue
-		cp -a "$path" "$2/" || return 1
+	mkdir -p "$2" || return 1
+	remove_conflicts "$1" "$2" || return 1
+	list_entries "$1"
+	eval "set -- \"\$2\" $ENTRIES"
+	[ "$#" -gt 1 ] || return 0
+	overlay_target=$1
+	shift
+	cp -a "$@" "$overlay_target/"
+}
+
+# list_entries DIRECTORY: set ENTRIES to its entries' paths, hidden ones too, as quoted words.
+list_entries() {
+	ENTRIES=""
+	for entry_path in "${1%/}"/* "${1%/}"/.[!.]* "${1%/}"/..?*; do
+		[ -e "$entry_path" ] || [ -L "$entry_path" ] || continue
+		quote "$entry_path"
+		ENTRIES="$ENTRIES $QUOTED"
 	done
 }
 

@@ -1,60 +1,115 @@
-# Flags: `--some-key=value` sets OPT_some_key (and OPT_artifact_1, OPT_artifact_2, ... for what may be given more than once); after `--` comes the agent's command, whose position is kept in COMMAND_AT.
+# Flags: `--some-key=value` sets OPT_some_key (and OPT_artifact_1, OPT_artifact_2, ... for what may be given more than once);
+# after `--` comes the agent's command, whose position is kept in COMMAND_AT. All is checked before anything runs.
 
-KNOWN_OPTIONS=" persistence workdir agent_user agent agent_timeout setup_timeout kill_grace step_name user timeout artifact collect
- healthcheck_environment_command healthcheck_environment_interval healthcheck_environment_timeout
- healthcheck_environment_start_period healthcheck_environment_start_interval healthcheck_environment_retries
- healthcheck_step_command healthcheck_step_interval healthcheck_step_timeout
- healthcheck_step_start_period healthcheck_step_start_interval healthcheck_step_retries "
+HEALTHCHECK_KEYS="command interval timeout start_period start_interval retries"
+
+# set_defaults: set KNOWN_OPTIONS to what the role takes, and every one to its default.
+set_defaults() {
+	OPT_workdir="" OPT_persistence="" OPT_step_name="" OPT_user="" OPT_agent_user="" OPT_agent=""
+	OPT_timeout=none OPT_agent_timeout=none OPT_setup_timeout=none OPT_kill_grace=10
+	for _when in environment step; do
+		eval "OPT_healthcheck_${_when}_command='' OPT_healthcheck_${_when}_interval=5 OPT_healthcheck_${_when}_timeout=30
+			OPT_healthcheck_${_when}_start_period=0 OPT_healthcheck_${_when}_start_interval=5 OPT_healthcheck_${_when}_retries=3"
+	done
+	case $ROLE in
+	probe) KNOWN_OPTIONS="" ;;
+	seed) KNOWN_OPTIONS=" persistence workdir " ;;
+	verify) KNOWN_OPTIONS=" workdir user timeout kill_grace step_name " ;;
+	step)
+		KNOWN_OPTIONS=" workdir agent_user agent agent_timeout setup_timeout kill_grace step_name artifact collect "
+		for _when in environment step; do
+			for _key in $HEALTHCHECK_KEYS; do KNOWN_OPTIONS="${KNOWN_OPTIONS}healthcheck_${_when}_$_key "; done
+		done
+		;;
+	esac
+}
 
 parse_options() {
-	COMMAND_AT=0
-	ARTIFACT_COUNT=0
-	COLLECT_COUNT=0
+	set_defaults
+	COMMAND_AT=0 ARTIFACT_COUNT=0 COLLECT_COUNT=0
 	position=0
 	for word in "$@"; do
 		position=$((position + 1))
 		case $word in
 		--)
 			COMMAND_AT=$((position + 1))
-			return 0
+			break
 			;;
-		--*=*)
-			key=${word%%=*}
-			key=${key#--}
-			# By the shell alone: a step must not spend its time on starting programs for us.
-			while :; do
-				case $key in
-				*-*) key=${key%%-*}_${key#*-} ;;
-				*) break ;;
-				esac
-			done
-			case $key in
-			*[!a-z_]*) bad_option "unknown flag --$key" ;;
-			esac
-			case $KNOWN_OPTIONS in
-			*[[:space:]]"$key"[[:space:]]*) ;;
-			*) bad_option "unknown flag --$key" ;;
-			esac
-			value=${word#*=}
-			# These two may be given more than once.
-			case $key in
-			artifact) ARTIFACT_COUNT=$((ARTIFACT_COUNT + 1)) && key=artifact_$ARTIFACT_COUNT ;;
-			collect) COLLECT_COUNT=$((COLLECT_COUNT + 1)) && key=collect_$COLLECT_COUNT ;;
-			esac
-			eval "OPT_$key=\$value"
-			;;
+		--*=*) parse_option "$word" ;;
 		*) bad_option "'$word' is no flag of the form --key=value" ;;
 		esac
 	done
+	check_options "$#"
+}
+
+parse_option() {
+	key=${1%%=*}
+	key=${key#--}
+	flag=$key
+	case $key in *[!a-z-]* | "") bad_option "unknown flag --$flag" ;; esac
+	# By the shell alone: a step must not spend its time on starting programs for us.
+	while :; do
+		case $key in
+		*-*) key=${key%%-*}_${key#*-} ;;
+		*) break ;;
+		esac
+	done
+	case $KNOWN_OPTIONS in
+	*" $key "*) ;;
+	*) bad_option "unknown flag --$flag: $ROLE does not take it" ;;
+	esac
+	value=${1#*=}
+	case $key in
+	*_interval | *timeout | *_period | kill_grace) is_seconds "$value" || bad_option "--$flag: '$value' is no number of seconds" ;;
+	*_retries) is_integer "$value" || bad_option "--$flag: '$value' is no whole number" ;;
+	# These two may be given more than once.
+	artifact) ARTIFACT_COUNT=$((ARTIFACT_COUNT + 1)) && key=artifact_$ARTIFACT_COUNT ;;
+	collect) COLLECT_COUNT=$((COLLECT_COUNT + 1)) && key=collect_$COLLECT_COUNT ;;
+	esac
+	eval "OPT_$key=\$value"
+}
+
+# check_options WORDS: what only shows when all flags were read.
+check_options() {
+	case $ROLE in
+	seed)
+		case $OPT_persistence in
+		Filesystem | Workdir) ;;
+		*) bad_option "--persistence: '$OPT_persistence' is neither Filesystem nor Workdir" ;;
+		esac
+		;;
+	step)
+		case $OPT_agent in
+		nop | oracle) ;;
+		command) [ "$COMMAND_AT" -gt 0 ] && [ "$1" -ge "$COMMAND_AT" ] || bad_option "--agent=command needs its program after --" ;;
+		*) bad_option "--agent: '$OPT_agent' is none of nop, oracle, command" ;;
+		esac
+		;;
+	esac
+	case $OPT_workdir in
+	"" | /*) ;;
+	*) bad_option "--workdir: '$OPT_workdir' is no absolute path" ;;
+	esac
+}
+
+is_seconds() {
+	case $1 in
+	none | inf | +inf | -inf | nan) ;;
+	-*) is_seconds "${1#-}" ;;
+	"" | . | *[!0-9.]* | *.*.*) return 1 ;;
+	esac
+}
+
+is_integer() {
+	case ${1#-} in
+	"" | *[!0-9]* | ???????????????????*) return 1 ;;
+	esac
 }
 
 bad_option() {
 	echo "runner: $1" >&2
-	write_fault RunnerError options "" "$1"
+	FAULT=null
+	say_fault RunnerError options "$1"
+	write_report ""
 	exit 64
-}
-
-# option NAME [DEFAULT]: print the value of a flag.
-option() {
-	eval "printf '%s' \"\${OPT_$1-\${2-}}\""
 }

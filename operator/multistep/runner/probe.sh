@@ -1,7 +1,12 @@
-# probe: runs as the image's own user and says who that is.
+# probe: runs as the image's own user and says who and where that is.
 
 run_role() {
 	uid=$(id -u)
+	groups=$(id -G)
 	passwd_gid=$(awk -F: -v uid="$uid" '$3 == uid { print $4; exit }' /etc/passwd 2>/dev/null)
-	write_report "$(printf ',"user":{"uid":%s,"gid":%s,"passwdGid":%s}' "$uid" "$(id -g)" "${passwd_gid:-null}")"
+	case $passwd_gid in *[!0-9]*) passwd_gid="" ;; esac
+	user="{\"uid\":$uid,\"gid\":$(id -g),\"passwdGid\":${passwd_gid:-null}}"
+	# A directory whose name is no UTF-8 cannot stand in any manifest: the seed says so.
+	workdir=$(json_string "$(readlink "/proc/$$/cwd")") || workdir=null
+	write_report ",\"workdir\":$workdir,\"user\":$user,\"groups\":[$(printf '%s' "$groups" | tr ' ' ',')]"
 }

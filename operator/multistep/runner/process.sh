@@ -1,57 +1,63 @@
-# Running programs as a user, with a time limit that ends the whole process tree, and with their output on the pod's log.
+# Users, shells and process trees.
 
 GOSU=$TOOLS/gosu
 TERMINATED=""
-TIMED_OUT=""
 KNOWN=""
 NEW=""
-FOLLOWER=""
 KILL_GRACE=10
 
 trap 'TERMINATED=1' TERM INT
-trap 'TIMED_OUT=1' ALRM
+# Without a trap, a waiting `read -t` starts its time anew with every child that ends, and we inherit all orphans: a program that
+# leaves some every moment would never run out of time. What was written to a pipe is not lost: data goes before signals.
+trap : CHLD
 
-# exec_as USER PROGRAM...: become a program with the image's PATH; an empty user stays root. Call it in a subshell.
+# exec_as USER PROGRAM...: become one of our own programs as a user; an empty user stays root. Call it in a subshell.
 exec_as() {
 	exec_user=$1
 	shift
-	PATH=$IMAGE_PATH
-	trap - TERM INT ALRM
-	if [ -z "$exec_user" ]; then
-		exec "$@"
-	fi
+	[ -n "$exec_user" ] || exec "$@"
 	exec "$GOSU" "$exec_user" "$@"
 }
 
 user_exists() { [ -z "$1" ] || "$GOSU" "$1" "$TOOLS/busybox" true 2>/dev/null; }
 
-# image_shell: print the shell that scripts are run with: the image's bash, else its sh, else ours.
-image_shell() {
-	for name in bash sh; do
-		rest=$IMAGE_PATH:
-		while [ -n "$rest" ]; do
-			directory=${rest%%:*}
-			rest=${rest#*:}
-			if [ -x "$directory/$name" ] && [ ! -d "$directory/$name" ]; then
-				printf '%s' "$directory/$name"
-				return 0
-			fi
-		done
+# find_program NAME: print the path of the image's program; fails if it has none.
+find_program() {
+	rest=$IMAGE_PATH:
+	while [ -n "$rest" ]; do
+		directory=${rest%%:*}
+		rest=${rest#*:}
+		if [ -x "$directory/$1" ] && [ ! -d "$directory/$1" ]; then
+			printf '%s' "$directory/$1"
+			return 0
+		fi
 	done
-	printf '%s' "$TOOLS/applets/sh"
+	return 1
+}
+
+# image_shell: print the shell that scripts are run with: the image's bash, else its sh, else ours.
+image_shell() { find_program bash || find_program sh || printf '%s' "$TOOLS/applets/sh"; }
+
+# look_at PID: set STATE and START, which tells a process from a later one of the same number. Fails if there is none.
+look_at() {
+	{ read -r stat_line <"/proc/$1/stat"; } 2>/dev/null || return 1
+	# shellcheck disable=SC2086 # what stands behind the name is numbers
+	set -- ${stat_line##*) }
+	STATE=$1
+	START=${20}
 }
 
 # is_running PID: whether a process exists and is no zombie.
 is_running() {
-	{ read -r status_line <"/proc/$1/stat"; } 2>/dev/null || return 1
-	case ${status_line##*) } in Z* | X*) return 1 ;; esac
+	look_at "$1" || return 1
+	case $STATE in Z | X) return 1 ;; esac
 }
 
 # remember_processes: what runs now is not the next program's: setup.sh's servers, our own helpers.
 remember_processes() {
-	KNOWN=" $$ "
+	KNOWN=" "
 	for directory in /proc/[0-9]*; do
-		KNOWN="$KNOWN${directory#/proc/} "
+		! look_at "${directory#/proc/}" || KNOWN="$KNOWN${directory#/proc/}:$START "
 	done
 }
 
@@ -60,136 +66,52 @@ find_new() {
 	NEW=""
 	for directory in /proc/[0-9]*; do
 		pid=${directory#/proc/}
-		case $KNOWN in *" $pid "*) continue ;; esac
-		is_running "$pid" && NEW="$NEW $pid"
+		is_running "$pid" || continue
+		case $KNOWN in *" $pid:$START "*) continue ;; esac
+		NEW="$NEW $pid"
 	done
 }
 
-# end_new: end every process that came since: TERM, then, after the grace, KILL. A daemon that forked away is among them.
+# await_no_new HUNDREDTHS: wait until none of the new processes is left; fails when the time is over.
+await_no_new() {
+	clock
+	await_end=$((CLOCK + $1))
+	moment=0.01
+	while :; do
+		find_new
+		[ -n "$NEW" ] || return 0
+		clock
+		[ "$CLOCK" -lt "$await_end" ] || return 1
+		nap "$moment"
+		# The first look is soon, because most programs end at once; the later ones cost less.
+		[ "$moment" = 0.01 ] && moment=0.02 || moment=0.05
+	done
+}
+
+# end_new SECONDS: end every process that came since: TERM, then, after the grace, KILL. A daemon that forked away is among them.
 end_new() {
 	find_new
-	[ -n "$NEW" ] || return 0
-	# shellcheck disable=SC2086
-	kill -TERM $NEW 2>/dev/null
-	tries=$((KILL_GRACE * 10))
-	while [ "$tries" -gt 0 ]; do
-		find_new
-		[ -n "$NEW" ] || return 0
-		sleep 0.1
-		tries=$((tries - 1))
-	done
-	tries=50
-	while [ "$tries" -gt 0 ]; do
-		find_new
-		[ -n "$NEW" ] || return 0
+	if [ -n "$NEW" ]; then
 		# shellcheck disable=SC2086
-		kill -KILL $NEW 2>/dev/null
-		sleep 0.1
-		tries=$((tries - 1))
-	done
-}
-
-# start_watchdog SECONDS|none: send us ALRM when the time is over.
-start_watchdog() {
-	WATCHDOG=""
-	TIMED_OUT=""
-	[ "$1" != none ] || return 0
-	(
-		trap 'kill "$sleeper" 2>/dev/null; exit 0' TERM
-		trap - ALRM
-		sleep "$1" &
-		sleeper=$!
-		wait "$sleeper" && kill -ALRM $$
-	) &
-	WATCHDOG=$!
-}
-
-stop_watchdog() {
-	[ -z "$WATCHDOG" ] || kill -TERM "$WATCHDOG" 2>/dev/null
-	WATCHDOG=""
-}
-
-# is_zero SECONDS: whether a time limit leaves no time at all.
-is_zero() {
-	case $1 in
-	none) return 1 ;;
-	-*) return 0 ;;
-	*[1-9]*) return 1 ;;
-	esac
-}
-
-# start_follower FILE: what is written to $OUTPUT goes to the pod's log and to FILE.
-start_follower() {
-	OUTPUT=/dev/.multistep-output
-	rm -f "$OUTPUT"
-	mkfifo -m 600 "$OUTPUT"
-	tee "$1" <"$OUTPUT" &
-	FOLLOWER=$!
-}
-
-# drain_follower: wait until all output is written, but not for a daemon that keeps it open; it may write on until the pod ends.
-drain_follower() {
-	tries=20
-	while [ "$tries" -gt 0 ] && is_running "$FOLLOWER"; do
-		sleep 0.05
-		tries=$((tries - 1))
-	done
-	rm -f "$OUTPUT"
-}
-
-# run_stage NAME USER SECONDS|none LOG_FILE STDIN PROGRAM...: run a program in the working directory as one stage.
-# Sets STAGE_EXIT and, when its time was over, TIMED_OUT. Processes it leaves behind live on, unless its time was over.
-run_stage() {
-	stage_name=$1 stage_user=$2 stage_limit=$3 stage_log=$4 stage_input=$5
-	shift 5
-	stage_start=$(now)
-	if is_zero "$stage_limit"; then
-		TIMED_OUT=1
-		STAGE_EXIT=124
-		add_stage "$stage_name" "$stage_start" 124 true
-		return 0
+		kill -TERM $NEW 2>/dev/null
+		to_hundredths "$1"
+		await_no_new "${HUNDREDTHS:-1000}"
 	fi
-	start_follower "$stage_log"
-	start_watchdog "$stage_limit"
-	remember_processes
-	(cd "$WORKDIR" && exec_as "$stage_user" "$@") <"$stage_input" >"$OUTPUT" 2>&1 &
-	child=$!
-	wait_for "$child"
-	stop_watchdog
-	if [ -n "$TIMED_OUT$TERMINATED" ]; then
-		end_new
-	fi
-	drain_follower
-	timed_out=false
-	[ -z "$TIMED_OUT" ] || timed_out=true
-	add_stage "$stage_name" "$stage_start" "$STAGE_EXIT" "$timed_out"
-}
-
-# wait_for PID: wait for a child, its time limit or our own end; sets STAGE_EXIT. A signal makes `wait` return early.
-wait_for() {
-	while :; do
-		wait "$1"
-		STAGE_EXIT=$?
-		if ! is_running "$1"; then
-			# It ended by itself, perhaps in the very moment its time was over.
-			TIMED_OUT=""
-			return 0
-		fi
-		[ -z "$TIMED_OUT$TERMINATED" ] || return 0
+	rounds=20
+	while [ "$rounds" -gt 0 ]; do
+		kill_new
+		[ -n "$NEW" ] || return 0
+		await_no_new 20
+		rounds=$((rounds - 1))
 	done
 }
 
-# pause SECONDS: sleep, but wake up when we are told to end.
-pause() {
-	sleep "$1" &
-	wait $!
-}
-
-# end_if_terminated: the pod is being deleted or its deadline is over: say so and go.
-end_if_terminated() {
-	[ -n "$TERMINATED" ] || return 0
-	FAULT=null
-	set_fault TerminatedError "${1:-runner}" "" ""
-	write_report ""
-	exit 143
+# kill_new: end what is new, and set NEW to what that was. A program that forks faster than we look would get away, unseen even: as the
+# container's first process we can hold everything still while we look; what is not new goes on a moment later.
+kill_new() {
+	[ "$$" -ne 1 ] || kill -STOP -1 2>/dev/null
+	find_new
+	# shellcheck disable=SC2086
+	[ -z "$NEW" ] || kill -KILL $NEW 2>/dev/null
+	[ "$$" -ne 1 ] || kill -CONT -1 2>/dev/null
 }

@@ -3,29 +3,34 @@
 # It runs as the container's first process, by our own static shell, so nothing that an agent does to the image can change it.
 set -u
 
+. "${0%/runner/*}/runner/environment.sh"
+take_environment
+
 TOOLS=${0%/runner/*}
-# The programs that users wrote get the image's PATH; the runner itself uses nothing but its own tools.
-IMAGE_PATH=${PATH:-/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin}
+# The runner itself uses nothing but its own tools.
 PATH=$TOOLS/applets
 export PATH
+umask 022
 
 . "$TOOLS/runner/report.sh"
 . "$TOOLS/runner/options.sh"
+. "$TOOLS/runner/clock.sh"
 . "$TOOLS/runner/process.sh"
+. "$TOOLS/runner/stage.sh"
 . "$TOOLS/runner/files.sh"
 . "$TOOLS/runner/carry.sh"
 . "$TOOLS/runner/collect.sh"
 
-case ${1-} in
+ROLE=${1-}
+case $ROLE in
 probe | seed | step | verify)
-	ROLE=$1
 	shift
 	parse_options "$@"
 	. "$TOOLS/runner/$ROLE.sh"
 	run_role "$@"
 	;;
 *)
-	echo "runner: there is no subcommand '${1-}': it is one of probe, seed, step, verify" >&2
-	exit 64
+	ROLE=none
+	bad_option "there is no subcommand '${1-}': it is one of probe, seed, step, verify"
 	;;
 esac

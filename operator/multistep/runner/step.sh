@@ -6,13 +6,17 @@ STEP_WORKDIR=/.multistep/step/workdir
 SOLUTION=/.multistep/solution
 
 run_role() {
-	WORKDIR=$(option workdir /)
-	AGENT_USER=$(option agent_user)
-	KILL_GRACE=$(option kill_grace 10)
-	chmod 0700 "$RUN"
-	# Whatever made this pod start again, an expensive agent must not run twice.
-	if ! mkdir "$RUN/started" 2>/dev/null; then
-		write_fault StepAlreadyStartedError runner "" "the step was started before, at $(cat "$RUN/started-at" 2>/dev/null)"
+	WORKDIR=${OPT_workdir:-/}
+	AGENT_USER=$OPT_agent_user
+	KILL_GRACE=$OPT_kill_grace
+	# At most once: whatever made this pod start again, an expensive agent must not run twice.
+	if ! mkdir -p "$RUN" || ! chmod 0700 "$RUN" || ! mkdir "$RUN/started" 2>/dev/null; then
+		if [ -d "$RUN/started" ]; then
+			say_fault StepAlreadyStartedError runner "the step was started before, at $(cat "$RUN/started-at" 2>/dev/null)"
+		else
+			say_fault RunnerError runner "the step's marker cannot be written to $RUN: is the volume full, or read-only?"
+		fi
+		write_report ""
 		exit 0
 	fi
 	now >"$RUN/started-at"
@@ -24,18 +28,23 @@ run_role() {
 }
 
 run_stages() {
-	enter_filesystem "$AGENT_USER" || return 0
-	open_logs /logs/agent /logs/artifacts
-	SHELL_PROGRAM=$(image_shell)
-	healthcheck environment || return 0
-	if [ -d "$STEP_WORKDIR" ]; then
-		started=$(now)
-		if ! overlay "$STEP_WORKDIR" "$WORKDIR" 2>"$RUN/workdir.log"; then
-			set_fault WorkdirError workdir "" "$RUN/workdir.log"
-			return 0
-		fi
-		add_stage workdir "$started" 0 false
+	if ! carry_in; then
+		set_fault CarryError runner "" ""
+		return 0
 	fi
+	if ! user_exists "$AGENT_USER"; then
+		say_fault UserNotFoundError runner "user $AGENT_USER"
+		return 0
+	fi
+	open_logs /logs/agent /logs/artifacts
+	if ! mkdir -p "$WORKDIR" 2>"$RUN/workdir.log"; then
+		set_fault WorkdirError workdir "" "$RUN/workdir.log"
+		return 0
+	fi
+	end_if_terminated runner
+	healthcheck environment || return 0
+	copy_workdir || return 0
+	end_if_terminated workdir
 	setup || return 0
 	healthcheck step || return 0
 	end_if_terminated setup
@@ -45,92 +54,114 @@ run_stages() {
 	collect_artifacts
 }
 
+copy_workdir() {
+	[ -d "$STEP_WORKDIR" ] || return 0
+	workdir_start=$(now)
+	if ! overlay "$STEP_WORKDIR" "$WORKDIR" 2>"$RUN/workdir.log"; then
+		set_fault WorkdirError workdir "" "$RUN/workdir.log"
+		return 1
+	fi
+	add_stage workdir "$workdir_start" 0 false
+}
+
 setup() {
-	[ -f "$STEP_WORKDIR/setup.sh" ] || return 0
-	run_stage setup "$AGENT_USER" "$(option setup_timeout none)" "$RUN/setup.log" /dev/null "$SHELL_PROGRAM" "$WORKDIR/setup.sh"
+	script=${WORKDIR%/}/setup.sh
+	# Only one that this step brought: an earlier step's stays in the working directory and is not run again.
+	[ -e "$STEP_WORKDIR/setup.sh" ] || [ -L "$STEP_WORKDIR/setup.sh" ] || return 0
+	run_stage setup "$AGENT_USER" "$OPT_setup_timeout" "$RUN/setup.log" /dev/null "$(image_shell)" "$script"
 	end_if_terminated setup
 	[ "$STAGE_EXIT" -ne 0 ] || [ -n "$TIMED_OUT" ] || return 0
 	crlf=false
-	! has_crlf "$STEP_WORKDIR/setup.sh" || crlf=true
-	[ -z "$TIMED_OUT" ] || echo "setup.sh did not end within $(option setup_timeout) seconds and was ended" >>"$RUN/setup.log"
+	! has_crlf "$script" || crlf=true
+	[ -z "$TIMED_OUT" ] || echo "setup.sh did not end within $OPT_setup_timeout seconds and was ended" >>"$RUN/setup.log"
 	set_fault SetupError setup "$STAGE_EXIT" "$RUN/setup.log" "$crlf"
 	return 1
 }
 
 # healthcheck environment|step: like Docker's HEALTHCHECK. A try that hangs is ended and counts as a failure.
 healthcheck() {
-	command=$(option "healthcheck_$1_command")
+	eval "command=\$OPT_healthcheck_$1_command limit=\$OPT_healthcheck_$1_timeout period=\$OPT_healthcheck_$1_start_period
+		retries=\$OPT_healthcheck_$1_retries interval=\$OPT_healthcheck_$1_interval start_interval=\$OPT_healthcheck_$1_start_interval"
 	[ -n "$command" ] || return 0
-	period=$(option "healthcheck_$1_start_period" 0)
-	retries=$(option "healthcheck_$1_retries" 3)
-	began=$(date +%s)
+	! is_zero "$limit" || limit=none
+	health_start=$(now)
+	stages_before=$STAGES
+	to_hundredths "$period"
+	clock
+	period_end=$((CLOCK + ${HUNDREDTHS:-100000000000}))
 	failures=0
-	saved_stages=$STAGES
-	while :; do
-		STAGES=$saved_stages
-		limit=$(option "healthcheck_$1_timeout" 30)
-		! is_zero "$limit" || limit=none
-		run_stage healthcheck "$AGENT_USER" "$limit" "$RUN/healthcheck.log" /dev/null "$SHELL_PROGRAM" -c "$command"
-		end_if_terminated healthcheck
-		[ "$STAGE_EXIT" -ne 0 ] || [ -n "$TIMED_OUT" ] || return 0
-		if [ "$(date +%s)" -lt "$((began + ${period%%.*}))" ]; then
-			pause "$(option "healthcheck_$1_start_interval" 5)"
+	STAGE_GRACE=1
+	while ! try_healthcheck; do
+		clock
+		if [ "$CLOCK" -lt "$period_end" ]; then
+			pause "$start_interval"
 		else
 			failures=$((failures + 1))
-			if [ "$failures" -ge "$retries" ]; then
-				[ -z "$TIMED_OUT" ] || echo "the last try did not end within $limit seconds" >>"$RUN/healthcheck.log"
-				set_fault HealthcheckError healthcheck "$STAGE_EXIT" "$RUN/healthcheck.log"
-				return 1
-			fi
-			pause "$(option "healthcheck_$1_interval" 5)"
+			[ "$failures" -lt "$retries" ] || break
+			pause "$interval"
 		fi
 		end_if_terminated healthcheck
 	done
+	STAGE_GRACE=""
+	# One stage for all tries: a report has room for a few.
+	timed_out=false
+	[ -z "$TIMED_OUT" ] || timed_out=true
+	STAGES=$stages_before
+	add_stage healthcheck "$health_start" "$STAGE_EXIT" "$timed_out"
+	[ "$STAGE_EXIT" -ne 0 ] || return 0
+	[ -z "$TIMED_OUT" ] || echo "the last try did not end within $limit seconds" >>"$RUN/healthcheck.log"
+	set_fault HealthcheckError healthcheck "$STAGE_EXIT" "$RUN/healthcheck.log"
+	return 1
+}
+
+try_healthcheck() {
+	STAGES=$stages_before
+	run_stage healthcheck "$AGENT_USER" "$limit" "$RUN/healthcheck.log" /dev/null "$(image_shell)" -c "$command"
+	end_if_terminated healthcheck
+	[ "$STAGE_EXIT" -eq 0 ]
 }
 
 run_agent() {
-	limit=$(option agent_timeout none)
-	case $(option agent nop) in
-	nop) ;;
-	oracle) run_oracle "$limit" ;;
+	case $OPT_agent in
+	oracle) run_oracle ;;
 	command)
-		[ "$COMMAND_AT" -gt 0 ] || bad_option "the command agent needs its program after --"
 		shift "$((COMMAND_AT - 1))"
-		MULTISTEP_INSTRUCTION_FILE=$INSTRUCTION
-		MULTISTEP_STEP_NAME=$(option step_name)
-		export MULTISTEP_INSTRUCTION_FILE MULTISTEP_STEP_NAME
-		run_stage agent "$AGENT_USER" "$limit" /logs/agent/command.txt "$INSTRUCTION" "$@"
-		judge_agent
+		quote "MULTISTEP_STEP_NAME=$OPT_step_name"
+		STAGE_EXTRA="MULTISTEP_INSTRUCTION_FILE=$INSTRUCTION $QUOTED"
+		run_stage agent "$AGENT_USER" "$OPT_agent_timeout" /logs/agent/command.txt "$INSTRUCTION" "$@"
+		STAGE_EXTRA=""
+		if [ -n "$TIMED_OUT" ]; then
+			set_fault AgentTimeoutError agent "" "$STAGE_LOG"
+		elif [ "$STAGE_EXIT" -ne 0 ]; then
+			set_fault NonZeroAgentExitCodeError agent "$STAGE_EXIT" "$STAGE_LOG"
+		fi
 		;;
-	*) bad_option "there is no agent '$(option agent)'" ;;
 	esac
 }
 
 run_oracle() {
-	if [ ! -f "$SOLUTION/solve.sh" ]; then
-		set_fault SolutionNotFoundError agent "" ""
-		return 0
+	# With no time at all the reference does not get to look for the solution.
+	if ! is_zero "$OPT_agent_timeout"; then
+		if [ ! -f "$SOLUTION/solve.sh" ]; then
+			set_fault SolutionNotFoundError agent "" ""
+			return 0
+		fi
+		rm -rf /solution
+		if ! overlay "$SOLUTION" /solution 2>"$RUN/solution.log"; then
+			set_fault WorkdirError agent "" "$RUN/solution.log"
+			return 0
+		fi
+		chmod a+rx /solution /solution/solve.sh
 	fi
-	rm -rf /solution
-	overlay "$SOLUTION" /solution
-	chmod a+rx /solution /solution/solve.sh
-	DEBIAN_FRONTEND=noninteractive
-	export DEBIAN_FRONTEND
-	run_stage agent "$AGENT_USER" "$1" /logs/agent/oracle.txt /dev/null "$SHELL_PROGRAM" -c /solution/solve.sh
+	STAGE_EXTRA=DEBIAN_FRONTEND=noninteractive
+	run_stage agent "$AGENT_USER" "$OPT_agent_timeout" /logs/agent/oracle.txt /dev/null "$(image_shell)" -c /solution/solve.sh
+	STAGE_EXTRA=""
 	# A solution that fails is no error of the agent: the tests say what it is worth, as in the reference.
 	if [ -n "$TIMED_OUT" ]; then
-		set_fault AgentTimeoutError agent "" /logs/agent/oracle.txt
+		set_fault AgentTimeoutError agent "" "$STAGE_LOG"
 	elif [ "$STAGE_EXIT" -ne 0 ]; then
 		# Never through a link that the agent left there.
 		rm -rf /logs/agent/exit-code.txt
 		(set -C && echo "$STAGE_EXIT" >/logs/agent/exit-code.txt) 2>/dev/null
-	fi
-}
-
-judge_agent() {
-	if [ -n "$TIMED_OUT" ]; then
-		set_fault AgentTimeoutError agent "" /logs/agent/command.txt
-	elif [ "$STAGE_EXIT" -ne 0 ]; then
-		set_fault NonZeroAgentExitCodeError agent "$STAGE_EXIT" /logs/agent/command.txt
 	fi
 }

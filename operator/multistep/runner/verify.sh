@@ -4,18 +4,18 @@ RUN=/.multistep/run
 LOG=/logs/verifier/test-stdout.txt
 INLINE_BYTES=2000
 LARGEST_BYTES=1048576
+NO_REWARD=',"reward":null,"crlf":false'
 
 run_role() {
 	REPORT_ROLE=verifier
-	WORKDIR=$(option workdir /)
-	USER_NAME=$(option user)
-	KILL_GRACE=$(option kill_grace 10)
+	WORKDIR=${OPT_workdir:-/}
+	KILL_GRACE=$OPT_kill_grace
 	REWARD=null
 	CRLF=false
 	mkdir -p "$RUN"
 	chmod 0700 "$RUN"
 	run_tests
-	end_if_terminated verifier
+	end_if_terminated verifier "$NO_REWARD"
 	carry_out || set_fault CarryError runner "" ""
 	# A reward beside an error would only be mistaken for one that counts.
 	[ "$FAULT" = null ] || REWARD=null
@@ -24,32 +24,44 @@ run_role() {
 }
 
 run_tests() {
-	enter_filesystem "$USER_NAME" || return 0
+	if ! carry_in; then
+		set_fault CarryError runner "" ""
+		return 0
+	fi
+	if ! user_exists "$OPT_user"; then
+		say_fault UserNotFoundError runner "user $OPT_user"
+		return 0
+	fi
 	open_logs /logs/agent /logs/artifacts /logs/verifier
 	# What lies here is stale: a reward that somebody else wrote must never be read.
-	find /logs/verifier -mindepth 1 -maxdepth 1 -exec rm -rf {} +
-	rm -rf /tests
-	mkdir /tests
-	if ! overlay /.multistep/tests/shared /tests 2>"$RUN/tests.log" || ! overlay /.multistep/tests/step /tests 2>>"$RUN/tests.log"; then
+	if ! mkdir -p "$WORKDIR" 2>"$RUN/tests.log" ||
+		! find /logs/verifier -mindepth 1 -maxdepth 1 -exec rm -rf {} + 2>>"$RUN/tests.log" || ! bring_tests 2>>"$RUN/tests.log"; then
 		set_fault AddTestsDirError verifier "" "$RUN/tests.log"
 		return 0
 	fi
-	if [ ! -f /tests/test.sh ]; then
-		echo "there is no /tests/test.sh" >"$RUN/tests.log"
-		set_fault AddTestsDirError verifier "" "$RUN/tests.log"
+	end_if_terminated verifier "$NO_REWARD"
+	! has_crlf /tests/test.sh || CRLF=true
+	# Nothing may write to the reward file, or to our report, after it was read.
+	STAGE_LEFTOVERS=end
+	run_stage verifier "$OPT_user" "$OPT_timeout" "$LOG" /dev/null "$(image_shell)" -c /tests/test.sh
+	end_if_terminated verifier "$NO_REWARD"
+	if [ -n "$TIMED_OUT" ]; then
+		set_fault VerifierTimeoutError verifier "" "$STAGE_LOG"
 		return 0
+	fi
+	hand_over_reward
+}
+
+# bring_tests: /tests is made anew, in the container's own layer: whatever lies there, the agent may have made it.
+bring_tests() {
+	rm -rf /tests && mkdir -m 755 /tests || return 1
+	overlay /.multistep/tests/shared /tests && overlay /.multistep/tests/step /tests || return 1
+	# A directory of that name is run, too, and fails as in the reference.
+	if [ ! -e /tests/test.sh ]; then
+		echo "there is no /tests/test.sh" >&2
+		return 1
 	fi
 	chmod a+rx /tests /tests/test.sh
-	! has_crlf /tests/test.sh || CRLF=true
-	run_stage verifier "$USER_NAME" "$(option timeout none)" "$LOG" /dev/null "$(image_shell)" -c /tests/test.sh
-	end_if_terminated verifier
-	if [ -n "$TIMED_OUT" ]; then
-		set_fault VerifierTimeoutError verifier "" "$LOG"
-		return 0
-	fi
-	# Nothing may write to the reward file, or to our report, after it was read.
-	end_new
-	hand_over_reward
 }
 
 hand_over_reward() {
@@ -61,25 +73,31 @@ hand_over_reward() {
 	done
 }
 
+# describe_reward NAME: set REWARD to what the operator has to know of the file.
 describe_reward() {
 	file=/logs/verifier/$1
+	kind="file" size=0 digest=null content=null
 	if [ -d "$file" ]; then
-		REWARD=$(printf '{"name":"%s","kind":"directory","size":0}' "$1")
-		return 0
+		kind=directory
+	elif [ ! -f "$file" ]; then
+		kind=other
+	else
+		# A copy, because what a link leads to may change.
+		head -c "$((LARGEST_BYTES + 1))" "$file" >"$RUN/reward"
+		size=$(stat -c %s "$RUN/reward")
+		if [ "$size" -gt "$LARGEST_BYTES" ]; then
+			kind=tooLarge
+			size=$(stat -L -c %s "$file")
+		else
+			hand_over_content
+		fi
 	fi
-	if [ ! -f "$file" ]; then
-		REWARD=$(printf '{"name":"%s","kind":"other","size":0}' "$1")
-		return 0
-	fi
-	# A copy, because what a link leads to may change.
-	head -c "$((LARGEST_BYTES + 1))" "$file" >"$RUN/reward"
-	size=$(wc -c <"$RUN/reward" | tr -d ' ')
-	if [ "$size" -gt "$LARGEST_BYTES" ]; then
-		REWARD=$(printf '{"name":"%s","kind":"tooLarge","size":%s}' "$1" "$size")
-		return 0
-	fi
-	digest=$(sha256sum "$RUN/reward" | cut -d ' ' -f 1)
-	content=null
+	REWARD="{\"name\":\"$1\",\"kind\":\"$kind\",\"size\":$size,\"sha256\":$digest,\"contentBase64\":$content}"
+}
+
+hand_over_content() {
+	digest=$(sha256sum "$RUN/reward")
+	digest=${digest%% *}
 	if [ "$size" -le "$INLINE_BYTES" ]; then
 		content=\"$(base64 <"$RUN/reward" | tr -d '\n')\"
 	else
@@ -88,5 +106,5 @@ describe_reward() {
 		base64 <"$RUN/reward"
 		printf '\n-----END MULTISTEP REWARD %s-----\n' "$digest"
 	fi
-	REWARD=$(printf '{"name":"%s","kind":"file","size":%s,"sha256":"%s","contentBase64":%s}' "$1" "$size" "$digest" "$content")
+	digest=\"$digest\"
 }

@@ -6,12 +6,16 @@ import os
 import shutil
 import signal
 import subprocess
+import time
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from multistep.pods.reports import ProbeReport, SeedReport, StepReport, VerifierReport, parse_report
+
+MODELS = {"probe": ProbeReport, "seed": SeedReport, "step": StepReport, "verifier": VerifierReport}
 RUNNER = Path(__file__).parents[3] / "operator/multistep/runner"
 
 ENTER = r"""
@@ -28,6 +32,8 @@ while [ "$1" != -- ]; do
   shift 2
 done
 shift
+[ -z "$VOLUME_SIZE" ] || mount -t tmpfs -o "size=$VOLUME_SIZE" tmpfs "$root/.multistep/volume"
+ln -s /proc/self/fd/1 "$root/dev/stdout"
 exec env -i PATH=/usr/bin:/bin HOME=/root "$@"
 """
 
@@ -52,6 +58,19 @@ def tools(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for applet in subprocess.check_output([directory / "busybox", "--list"], text=True).split():
         (directory / "applets" / applet).symlink_to("../busybox")
     return directory
+
+
+def wait_for(path: Path, seconds: float = 30) -> None:
+    """Wait until a program in the container has written a file."""
+    deadline = time.monotonic() + seconds
+    while not (path.exists() and path.stat().st_size) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    assert path.exists()
+
+
+def first_process(process: "subprocess.Popen[str]") -> int:
+    """The number that the container's first process has outside."""
+    return int(subprocess.check_output(["pgrep", "-P", str(process.pid)], text=True))
 
 
 @dataclass
@@ -87,6 +106,10 @@ class Container:
     tools: Path
     persistent: list[str] = field(default_factory=lambda: ["etc", "opt", "root", "tmp", "var", "app", "logs", "home"])
     number: int = 0
+    environment: dict[str, str] = field(default_factory=dict)
+    volume_size: str = ""
+    directory: str = "/"
+    user: str = "0"
     artifacts: bool = False
 
     def write(self, path: str, text: str, mode: int = 0o644) -> Path:
@@ -104,7 +127,9 @@ class Container:
         self.number += 1
         root = self.root.parent / f"pod-{self.number}"
         subprocess.check_call(["cp", "-a", self.root, root])
-        log = self.volume / f"termination-{self.number}"
+        reports = self.volume / "reports"
+        reports.mkdir(exist_ok=True)
+        log = reports / f"termination-{self.number}"
         log.touch()
         log.chmod(0o666)
         binds: list[str] = [str(self.tools), "/.multistep/bin"]
@@ -117,6 +142,7 @@ class Container:
             "/.multistep/run": run or f"run-{self.number}",
             "/.multistep/carry": "carry",
             "/.multistep/step": "step",
+            "/.multistep/reports": "reports",
         }
         if self.artifacts:
             standard["/.multistep/artifacts"] = "artifacts"
@@ -127,12 +153,23 @@ class Container:
             binds += [str(self.volume / source), path]
         binds += [str(self.volume), "/.multistep/volume"]
         command = [
-            "/usr/sbin/chroot",
-            str(root),
-            "/.multistep/bin/busybox",
-            "env",
-            f"MULTISTEP_TERMINATION_LOG=/.multistep/volume/{log.name}",
+            *(
+                "/usr/sbin/chroot",
+                str(root),
+                "/.multistep/bin/gosu",
+                self.user,
+                "/.multistep/bin/busybox",
+                "env",
+                "HOME=/root",
+            ),
+            f"MULTISTEP_TERMINATION_LOG=/.multistep/reports/{log.name}",
+            *(f"{name}={value}" for name, value in self.environment.items()),
         ]
+        # As the container's runtime does: into the working directory, then the program.
+        enter = 'cd "$1" && shift && exec "$@"'
+        command += (
+            ["/.multistep/bin/busybox", "sh", "-c", enter, "enter", self.directory] if self.directory != "/" else []
+        )
         command += ["/.multistep/bin/busybox", "sh", "/.multistep/bin/runner/runner.sh", role, *flags]
         return subprocess.Popen(
             [
@@ -156,6 +193,7 @@ class Container:
             text=True,
             errors="replace",
             start_new_session=True,
+            env={**os.environ, "VOLUME_SIZE": self.volume_size},
         )
 
     def finish(self, process: subprocess.Popen[str], seconds: float = 40) -> Result:
@@ -165,9 +203,13 @@ class Container:
         except subprocess.TimeoutExpired:
             os.killpg(process.pid, signal.SIGKILL)
             raise
-        text = (self.volume / f"termination-{number}").read_text()
+        text = (self.volume / f"reports/termination-{number}").read_bytes().decode("utf-8", errors="strict")
         assert len(text.encode()) <= 4000
-        return Result(process.returncode, output, json.loads(text) if text else {"error": None, "stages": []})
+        report = json.loads(text)
+        if process.returncode in (0, 143):
+            # The operator reads these; of other exit codes it reads the code.
+            parse_report(MODELS[report["role"]], text)
+        return Result(process.returncode, output, report)
 
     def run(self, role: str, *flags: str, run: str | None = None, **mounts: str) -> Result:
         return self.finish(self.popen(role, *flags, run=run, **mounts))

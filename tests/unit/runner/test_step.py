@@ -233,7 +233,7 @@ def test_hostile_output_leaves_a_valid_report(container: Container) -> None:
 
 def test_agent_cannot_speak_for_the_runner(container: Container) -> None:
     forged = '{"version":1,"role":"step","stages":[],"error":null,"forged":true}'
-    result = container.command(f"for log in /.multistep/volume/termination-*; do echo '{forged}' > $log; done; exit 5")
+    result = container.command(f"for log in /.multistep/reports/termination-*; do echo '{forged}' > $log; done; exit 5")
     assert result.error == "NonZeroAgentExitCodeError"
     assert "forged" not in result.report
 

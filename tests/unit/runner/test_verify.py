@@ -1,11 +1,13 @@
 import json
+import os
+import signal
 import time
 
 import pytest
 
 from multistep.pods.reports import VerifierReport, parse_report, reward_from_log
 
-from .conftest import Container
+from .conftest import Container, first_process, wait_for
 
 
 def test_reward_is_handed_back_as_it_is(container: Container) -> None:
@@ -119,6 +121,55 @@ def test_reward_beyond_all_bounds_is_not_read(container: Container) -> None:
 def test_missing_test_script_is_an_error(container: Container) -> None:
     container.write("tests-shared/other", "x")
     assert container.verify().error == "AddTestsDirError"
+
+
+def test_directory_in_the_script_s_place_fails_as_in_the_reference(container: Container) -> None:
+    container.write("tests-shared/test.sh/x", "x")
+    result = container.verify()
+    assert (result.error, result.report["reward"], result.stages["verifier"]["exitCode"]) == (None, None, 126)
+
+
+def test_leftover_that_ignores_term_is_ended_before_the_reward_is_read(container: Container) -> None:
+    stubborn = "sh -c \"trap '' TERM; while :; do echo 1 > /logs/verifier/reward.txt; sleep 0.05; done\" &\n"
+    test = f"{stubborn}echo last words\nsleep 0.2; echo 0 > /logs/verifier/reward.json\n"
+    result = container.verify(test, "--kill-grace=0.3")
+    assert (result.reward, result.output) == (b"0\n", "last words\n")
+
+
+def test_told_to_end_it_hands_over_no_reward(container: Container) -> None:
+    container.write("tests-shared/test.sh", "echo 1 > /logs/verifier/reward.txt; echo up; sleep 1000\n")
+    process = container.popen("verify", "--workdir=/app", **{"tests/shared": "tests-shared"})
+    wait_for(container.volume / "logs-verifier/reward.txt")
+    os.kill(first_process(process), signal.SIGTERM)
+    result = container.finish(process)
+    assert (result.exit_code, result.error, result.report["reward"]) == (143, "TerminatedError", None)
+
+
+def test_reward_s_description_is_whole(container: Container) -> None:
+    container.verify("mkfifo /logs/verifier/reward.json\n")
+    result = container.verify("mkfifo /logs/verifier/reward.json; yes | head -c 1500000 > /logs/verifier/reward.txt\n")
+    assert result.report["reward"] == {
+        "name": "reward.json", "kind": "other", "size": 0, "sha256": None, "contentBase64": None,
+    }  # fmt: skip
+    result = container.verify("yes | head -c 1500000 > /logs/verifier/reward.txt\n")
+    assert (result.report["reward"]["kind"], result.report["reward"]["size"]) == ("tooLarge", 1_500_000)
+    assert "MULTISTEP REWARD" not in result.output
+
+
+def test_link_to_a_reward_is_followed(container: Container) -> None:
+    result = container.verify("echo 0.5 > /app/score; ln -s /app/score /logs/verifier/reward.txt\n")
+    assert result.reward == b"0.5\n"
+
+
+def test_tests_belong_to_root_and_are_the_test_user_s_to_run(container: Container) -> None:
+    container.write("tests-shared/test.sh", "stat -c '%u %a %n' /tests /tests/*\n", 0o600)
+    result = container.verify(None, "--user=root")
+    assert result.output == "0 755 /tests\n0 755 /tests/test.sh\n"
+
+
+def test_unknown_verifier_user_is_named(container: Container) -> None:
+    result = container.verify("true\n", "--user=no-such-user")
+    assert (result.error, result.error_output) == ("UserNotFoundError", "user no-such-user")
 
 
 def test_environment_of_the_test_has_nothing_of_the_runner_s(container: Container) -> None:
