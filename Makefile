@@ -63,7 +63,7 @@ cluster-down: ## End the test cluster
 images: venv cluster-up ## Build and load the images that tests and demo need
 	hack/images.sh all
 
-image: venv ## Build the operator's image for a registry: make image IMAGE=registry/name:tag
+image: ## Build the operator's image for a registry: make image IMAGE=registry/name:tag
 	@hack/images.sh image "$(IMAGE)"
 
 e2e: images ## Tests on the real cluster, in parallel

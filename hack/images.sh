@@ -157,7 +157,6 @@ images_operator() {
 image() {
   local builder
   [ -n "${1-}" ] || fail "say what it is called: make image IMAGE=registry/name:tag"
-  requirements
   cd "$REPOSITORY"
   for builder in docker podman buildah; do
     if "$builder" info >/dev/null 2>&1; then

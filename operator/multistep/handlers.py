@@ -9,10 +9,9 @@ from __future__ import annotations
 import asyncio
 import socket
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 import kopf
-from kopf._core.engines import peering
 
 from multistep.api.common import GROUP, KIND, PLURAL, VERSION
 from multistep.cluster.client import Client
@@ -84,7 +83,7 @@ async def run(namespaces: Sequence[str], workers: int, settings: Settings, liven
             registry=registry,
             settings=operator_settings(),
             # kopf would make one of the user's name, which the container's user does not have.
-            identity=peering.Identity(socket.gethostname()),
+            identity=cast(Any, socket.gethostname()),
             standalone=True,
             clusterwide=not namespaces,
             namespaces=tuple(namespaces),

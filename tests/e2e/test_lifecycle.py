@@ -186,33 +186,19 @@ def test_all_problems_of_a_task_are_told_before_any_pod(namespace: Namespace) ->
 def test_spec_is_fixed_once_the_trial_started(namespace: Namespace) -> None:
     namespace.create(namespace.files({"a": {}}, tests__test_sh=PASS), agent="nop")
     namespace.wait(lambda status: status.get("startTime"))
+
+    def patch(spec: dict, **options: bool) -> str:
+        words = ["patch", "mst", "trial", "--type=merge", "-p", json.dumps({"spec": spec})]
+        return kubectl("-n", namespace.name, *words, **options)
+
     for change in (
         {"agent": {"name": "oracle"}},
         {"backoffLimit": 3},
         {"task": {"inline": {"files": {"task.toml": "x"}}}},
     ):
-        answer = kubectl(
-            "-n",
-            namespace.name,
-            "patch",
-            "mst",
-            "trial",
-            "--type=merge",
-            "-p",
-            json.dumps({"spec": change}),
-            check=False,
-        )
+        answer = patch(change, check=False)
         assert "create a new trial" in answer
-    kubectl(
-        "-n",
-        namespace.name,
-        "patch",
-        "mst",
-        "trial",
-        "--type=merge",
-        "-p",
-        '{"spec": {"ttlSecondsAfterFinished": 600}}',
-    )
+    patch({"ttlSecondsAfterFinished": 600})
 
 
 def test_pod_that_somebody_deletes_is_a_fault_and_the_trial_starts_again(namespace: Namespace) -> None:

@@ -27,7 +27,7 @@ def test_aggregation_does_not_depend_on_the_order_of_keys(steps: list[dict[str, 
 @given(st.sampled_from(["reward.json", "reward.txt"]), st.binary(max_size=200))
 def test_any_bytes_are_finite_rewards_or_a_typed_error(name: str, content: bytes) -> None:
     try:
-        found = parse_rewards(RewardFile(name, "file", content))  # type: ignore[arg-type]
+        found = parse_rewards(RewardFile(name, "file", content))
     except RewardError as error:
         assert str(error)
         return

@@ -40,7 +40,7 @@ def decide(trial: Trial, observed: Observed, now: datetime, settings: Settings) 
         settings: settings of the operator.
 
     Returns:
-        The status to write, the actions to take before that, the events to send after it, and when to look again.
+        The status to write, what to create before that and what to remove after it, the events to send, and when to look again.
     """
     work = Pass(trial, observed, now, settings)
     if work.status.observed_generation != trial.generation:

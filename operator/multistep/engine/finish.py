@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
-
 from multistep.api.status import EarlyStopStatus, ErrorStatus, Phase, StepPhase, StepStatus
 from multistep.engine.conditions import ConditionType, Reason, set_condition
 from multistep.engine.types import DeleteTrial
@@ -63,7 +61,7 @@ def clean_up(work: Pass) -> None:
     ttl, ended_at = work.trial.spec.ttl_seconds_after_finished, work.status.completion_time
     if ttl is None or ended_at is None:
         return
-    if work.expired(ended_at, timedelta(seconds=ttl).total_seconds()):
+    if work.expired(ended_at, ttl):
         work.actions.append(DeleteTrial())
 
 

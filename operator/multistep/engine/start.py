@@ -11,11 +11,12 @@ from multistep.engine.finish import fail
 from multistep.engine.types import CreateObject, TaskInvalid, TaskReady, TaskUnavailable
 from multistep.engine.work import Pass, shorten
 from multistep.pods.claim import claim
+from multistep.pods.context import artifact_config
 from multistep.pods.environment import unresolved
 from multistep.pods.names import Role, claim_name, pod_name
 from multistep.pods.prepare import prepare_pod
 from multistep.pods.snapshot import MAXIMUM_BYTES, snapshot
-from multistep.task import ArtifactConfig, Problem, Task, unsupported
+from multistep.task import Problem, Task, unsupported
 
 VOLUME_IS_FILLED = "the volume is being filled with the task and the image's files"
 
@@ -40,7 +41,7 @@ def start(work: Pass) -> None:
 
 
 def trial_problems(work: Pass, task: Task) -> list[Problem]:
-    """Return what makes this task impossible for this trial: no image, variables that nobody provides, no solutions."""
+    """Return what makes this task impossible for this trial: no image, artifacts or variables that cannot be."""
     spec = work.trial.spec
     config = task.config
     problems = []
@@ -79,7 +80,7 @@ def _artifact_problems(artifacts: list[ArtifactSpec]) -> list[Problem]:
     problems = []
     for number, artifact in enumerate(artifacts):
         try:
-            ArtifactConfig.model_validate(artifact.model_dump())
+            artifact_config(artifact)
         except ValidationError as error:
             message = error.errors()[0]["msg"].removeprefix("Value error, ")
             problems.append(Problem(f"spec.artifacts[{number}]", None, repr(artifact.source), message))

@@ -9,6 +9,7 @@ from multistep.api.spec import AccessMode
 from multistep.pods import layout
 from multistep.pods.context import TrialContext
 from multistep.pods.names import ANNOTATION_STEP_NAME, Role, TrialIdentity, labels, pod_name
+from multistep.task import Resources
 
 Manifest = dict[str, Any]
 
@@ -46,16 +47,15 @@ def container(context: TrialContext, name: str, arguments: list[str], mounts: li
     return result
 
 
-def resources(context: TrialContext) -> Manifest:
+def resources(effective: Resources) -> Manifest:
     """Return the resources of the task's environment: what `[environment]` names is both requested and the limit."""
-    environment = context.task.config.environment
     amounts: dict[str, str] = {}
-    if environment.cpus:
-        amounts["cpu"] = str(environment.cpus)
-    if environment.memory_mb:
-        amounts["memory"] = f"{environment.memory_mb}Mi"
-    if environment.storage_mb:
-        amounts["ephemeral-storage"] = f"{environment.storage_mb}Mi"
+    if effective.cpus:
+        amounts["cpu"] = str(effective.cpus)
+    if effective.memory_mb:
+        amounts["memory"] = f"{effective.memory_mb}Mi"
+    if effective.storage_mb:
+        amounts["ephemeral-storage"] = f"{effective.storage_mb}Mi"
     return {"requests": amounts, "limits": amounts} if amounts else {}
 
 

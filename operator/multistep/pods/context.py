@@ -4,10 +4,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from multistep.api.spec import MultiStepTrialSpec
+from multistep.api.spec import ArtifactSpec, MultiStepTrialSpec
 from multistep.api.status import WorkspaceStatus
 from multistep.pods.names import TrialIdentity
 from multistep.task import ArtifactConfig, Overrides, PhaseOverrides, Step, Task, VerifierOverrides
+
+
+def artifact_config(artifact: ArtifactSpec) -> ArtifactConfig:
+    """Return an artifact of the trial as the task format knows it.
+
+    Raises:
+        ValidationError: the format refuses it; `engine.start` tells this before any pod.
+    """
+    return ArtifactConfig.model_validate(artifact.model_dump())
 
 
 @dataclass(frozen=True)
@@ -37,7 +46,7 @@ class TrialContext:
                 max_timeout_sec=verifier.max_timeout_seconds,
                 disable=verifier.disabled,
             ),
-            artifacts=[ArtifactConfig.model_validate(entry.model_dump()) for entry in self.spec.artifacts],
+            artifacts=[artifact_config(artifact) for artifact in self.spec.artifacts],
             timeout_multiplier=self.spec.timeout_multiplier,
             agent_timeout_multiplier=agent.timeout_multiplier,
             verifier_timeout_multiplier=verifier.timeout_multiplier,

@@ -9,7 +9,7 @@ from multistep.pods.common import MAIN_CONTAINER, Manifest, container, pod, reso
 from multistep.pods.context import TrialContext
 from multistep.pods.environment import literal
 from multistep.pods.names import Role
-from multistep.task import EffectiveStep, HealthcheckConfig, Step, effective_step
+from multistep.task import CollectConfig, EffectiveStep, HealthcheckConfig, Step, effective_step
 
 KILL_GRACE_SECONDS = 10
 """Between TERM and KILL when a timeout ends a process tree."""
@@ -30,9 +30,8 @@ def step_pod(context: TrialContext, index: int) -> Manifest:
     agent = context.spec.agent
     mounts = _filesystem_mounts(context)
     mounts += [
+        *_log_mounts(step),
         layout.mount(layout.INSTRUCTION_MOUNT, layout.step_source(step.name, "instruction.md"), read_only=True),
-        layout.mount("/logs/agent", layout.step_results(step.name, "agent")),
-        layout.mount("/logs/artifacts", layout.step_results(step.name, "artifacts/logs/artifacts")),
         layout.mount(layout.ARTIFACTS_MOUNT, layout.step_results(step.name, "artifacts")),
         layout.mount(layout.RUN_MOUNT, layout.run_directory(Role.STEP, index)),
     ]
@@ -51,7 +50,7 @@ def step_pod(context: TrialContext, index: int) -> Manifest:
         environment.resolve(config.solution.env, context.spec.env) if agent.name is AgentName.ORACLE else [],
         [environment.entry(variable) for variable in agent.env],
     )
-    main["resources"] = resources(context)
+    main["resources"] = resources(effective.resources)
     return pod(context, Role.STEP, [main], step_index=index, deadline_seconds=step_deadline(context, index))
 
 
@@ -61,8 +60,7 @@ def verifier_pod(context: TrialContext, index: int) -> Manifest:
     effective = settings(context, step)
     mounts = _filesystem_mounts(context)
     mounts += [
-        layout.mount("/logs/agent", layout.step_results(step.name, "agent")),
-        layout.mount("/logs/artifacts", layout.step_results(step.name, "artifacts/logs/artifacts")),
+        *_log_mounts(step),
         layout.mount("/logs/verifier", layout.step_results(step.name, "verifier")),
         layout.mount(layout.RUN_MOUNT, layout.run_directory(Role.VERIFIER, index)),
     ]
@@ -85,7 +83,7 @@ def verifier_pod(context: TrialContext, index: int) -> Manifest:
         environment.resolve(effective.verifier_env, context.spec.env),
         [environment.entry(variable) for variable in context.spec.verifier.env],
     )
-    main["resources"] = resources(context)
+    main["resources"] = resources(effective.resources)
     return pod(context, Role.VERIFIER, [main], step_index=index, deadline_seconds=verifier_deadline(context, index))
 
 
@@ -95,14 +93,13 @@ def step_deadline(context: TrialContext, index: int) -> float | None:
     effective = settings(context, step)
     if effective.agent_timeout_sec is None:
         return None
-    hooks = [*context.task.config.verifier.collect, *step.config.verifier.collect]
     checks = [step.config.healthcheck, context.task.config.environment.healthcheck if index == 1 else None]
     return (
         context.spec.start_deadline_seconds
         + (context.spec.setup_timeout_seconds if step.has_setup else 0)
         + sum(_healthcheck_seconds(check) for check in checks if check is not None)
         + max(0.0, effective.agent_timeout_sec)
-        + sum(hook.timeout_sec + KILL_GRACE_SECONDS for hook in hooks)
+        + sum(hook.timeout_sec + KILL_GRACE_SECONDS for hook in _hooks(context, step))
         + KILL_GRACE_SECONDS
         + SLACK_SECONDS
     )
@@ -129,6 +126,14 @@ def _filesystem_mounts(context: TrialContext) -> list[layout.Mount]:
     return [*mounts, layout.mount(layout.CARRY_MOUNT, layout.CARRY)]
 
 
+def _log_mounts(step: Step) -> list[layout.Mount]:
+    """Return what step pod and verifier pod both see of a step's results."""
+    return [
+        layout.mount("/logs/agent", layout.step_results(step.name, "agent")),
+        layout.mount("/logs/artifacts", layout.step_results(step.name, "artifacts/logs/artifacts")),
+    ]
+
+
 def _step_arguments(context: TrialContext, step: Step, effective: EffectiveStep) -> list[str]:
     agent = context.spec.agent
     arguments = [
@@ -144,12 +149,16 @@ def _step_arguments(context: TrialContext, step: Step, effective: EffectiveStep)
     if step.index == 1:
         arguments += _healthcheck_arguments("environment", context.task.config.environment.healthcheck)
     arguments += _healthcheck_arguments("step", step.config.healthcheck)
-    hooks = [*context.task.config.verifier.collect, *step.config.verifier.collect]
-    arguments += collect_arguments(hooks, _user(context, None))
+    arguments += collect_arguments(_hooks(context, step), _user(context, None))
     arguments += artifact_arguments(effective.artifacts)
     if agent.command is not None:
         arguments += ["--", *(literal(word) for word in agent.command)]
     return arguments
+
+
+def _hooks(context: TrialContext, step: Step) -> list[CollectConfig]:
+    """Return the collect hooks of a step: the task's, then its own."""
+    return [*context.task.config.verifier.collect, *step.config.verifier.collect]
 
 
 def _healthcheck_arguments(name: str, check: HealthcheckConfig | None) -> list[str]:

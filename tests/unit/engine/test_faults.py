@@ -66,7 +66,7 @@ def test_key_that_nothing_reads_is_a_warning_condition() -> None:
     world = World()
     ready = world.observed().task
     warning = Problem("task.toml", "step", None, "nothing reads this key; did you mean steps?")
-    decision = decide(world.trial(), Observed(replace(ready, warnings=(warning,))), world.now, SETTINGS)  # type: ignore[type-var]
+    decision = decide(world.trial(), Observed(replace(ready, warnings=(warning,))), world.now, SETTINGS)
     condition = next(item for item in decision.status.conditions if item.type == "TaskWarning")
     assert (condition.status, condition.reason) == ("True", "UnknownKeys")
     assert "did you mean steps?" in condition.message
