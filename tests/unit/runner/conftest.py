@@ -68,6 +68,13 @@ def wait_for(path: Path, seconds: float = 30) -> None:
     assert path.exists()
 
 
+def fresh_signals() -> None:
+    """Begin as a container does, whatever the tests' own starter ignores or blocks: nohup, a shell's background job, CI."""
+    signal.pthread_sigmask(signal.SIG_SETMASK, [])
+    for number in (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP):
+        signal.signal(number, signal.SIG_DFL)
+
+
 def first_process(process: "subprocess.Popen[str]") -> int:
     """The number that the container's first process has outside."""
     return int(subprocess.check_output(["pgrep", "-P", str(process.pid)], text=True))
@@ -194,6 +201,7 @@ class Container:
             errors="replace",
             start_new_session=True,
             env={**os.environ, "VOLUME_SIZE": self.volume_size},
+            preexec_fn=fresh_signals,
         )
 
     def finish(self, process: subprocess.Popen[str], seconds: float = 40) -> Result:
