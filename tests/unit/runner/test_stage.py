@@ -16,7 +16,11 @@ def test_no_signal_is_ignored_or_blocked(container: Container) -> None:
     # A shell's background jobs ignore INT; a task about Ctrl-C could not be solved then.
     program = ("/bin/busybox", "grep", "-E", "Sig(Ign|Blk|Cgt)", "/proc/self/status")
     result = container.step("--", *program, agent="command")
-    assert result.output.split() == ["SigBlk:", "0" * 16, "SigIgn:", "0" * 16, "SigCgt:", "0" * 16]
+    words = result.output.split()
+    assert words[::2] == ["SigBlk:", "SigIgn:", "SigCgt:"]
+    # 32 and 33 are the C library's own: whoever started the tests may block them, and nobody can let go of them.
+    ours = ~(1 << 31 | 1 << 32)
+    assert [int(mask, 16) & ours for mask in words[1::2]] == [0, 0, 0]
 
 
 def test_interrupt_reaches_what_the_test_starts(container: Container) -> None:
