@@ -68,6 +68,19 @@ build_nonroot() {
   rm -rf "$root"
 }
 
+# A verifier's own image, with bundled tests and a user of its own. They pass what the agent may only have handed over as an artifact.
+build_verifier() {
+  local root
+  root=$(mktemp -d)
+  busybox_root "$root"
+  mkdir -p "$root/tests" "$root/grading"
+  printf '%s\n' '#!/bin/sh' 'echo "user $(id -un) in $PWD, env $ONLY_HERE"; ls /app /opt 2>&1' \
+    '[ "$(cat /app/out)" = right ] && [ ! -e /opt/agent-was-here ] && echo 1 >/logs/verifier/reward.txt || echo 0 >/logs/verifier/reward.txt' >"$root/tests/test.sh"
+  chmod 755 "$root/tests/test.sh"
+  from_directory "$root" "$1" --workingdir /grading --user agent --cmd sh
+  rm -rf "$root"
+}
+
 bootstrap() { # DIRECTORY PACKAGES
   # --variant=minbase without recommended packages; what apt keeps of lists and archives is not part of an image.
   debootstrap --variant=minbase --include="$2" "$SUITE" "$1"
@@ -134,6 +147,7 @@ images_test() {
   apt_install debootstrap=debootstrap buildah=buildah busybox=busybox-static gcc=gcc
   once busybox localhost/multistep/busybox:test "$REPOSITORY/hack/images.sh"
   once nonroot localhost/multistep/nonroot:test "$REPOSITORY/hack/images.sh"
+  once verifier localhost/multistep/verifier:test "$REPOSITORY/hack/images.sh"
   once debian localhost/multistep/debian:test "$REPOSITORY/hack/images.sh"
   # The examples name the image that a user would really use; here the same tag leads to our own busybox.
   local marker=$CLUSTER_DIR/run/loaded-example

@@ -12,6 +12,7 @@ import typer
 
 from multistep import handlers
 from multistep.engine.types import Settings
+from multistep.pods.network_engine import NetworkEngine
 from multistep.stage import StageError
 from multistep.stage import stage as stage_task
 
@@ -27,6 +28,9 @@ def run(
         list[str] | None, typer.Option(envvar="MULTISTEP_NAMESPACES", help="Look at these namespaces only.")
     ] = None,
     workers: Annotated[int, typer.Option(help="How many trials are worked on at the same time.")] = 16,
+    network_engine: Annotated[
+        NetworkEngine, typer.Option(help="What enforces network policies in this cluster.")
+    ] = NetworkEngine.NONE,
     liveness: Annotated[str | None, typer.Option(help="URL to serve the liveness probe on.")] = None,
     verbose: Annotated[bool, typer.Option(help="Log what kopf and the client do, too.")] = False,
 ) -> None:
@@ -40,7 +44,7 @@ def run(
         # kopf logs each event that woke us; what became of it is logged by ourselves.
         logging.getLogger("kopf").setLevel(logging.WARNING)
         logging.getLogger("aiohttp.access").setLevel(logging.WARNING)
-    asyncio.run(handlers.run(namespace or [], workers, Settings(operator_image), liveness))
+    asyncio.run(handlers.run(namespace or [], workers, Settings(operator_image, network_engine), liveness))
 
 
 @app.command()

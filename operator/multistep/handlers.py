@@ -64,7 +64,12 @@ def operator_settings() -> kopf.OperatorSettings:
     return settings
 
 
-async def run(namespaces: Sequence[str], workers: int, settings: Settings, liveness_endpoint: str | None) -> None:
+async def run(
+    namespaces: Sequence[str],
+    workers: int,
+    settings: Settings,
+    liveness_endpoint: str | None,
+) -> None:
     """Run the operator until it is told to stop.
 
     Args:

@@ -21,6 +21,7 @@ ROOT = Path(__file__).parents[2]
 IMAGE = os.environ.get("MULTISTEP_IMAGE", "localhost/multistep/operator:dev")
 BUSYBOX = "localhost/multistep/busybox:test"
 NONROOT = "localhost/multistep/nonroot:test"
+VERIFIER = "localhost/multistep/verifier:test"
 DEBIAN = "localhost/multistep/debian:test"
 GROUP, VERSION, PLURAL = "multistep.dev", "v1alpha1", "multisteptrials"
 OPERATOR_NAMESPACE = "multistep-system"

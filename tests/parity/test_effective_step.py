@@ -59,8 +59,8 @@ def _resolved(step: EffectiveStep) -> dict[str, Any]:
             "docker_image": environment.docker_image,
             "definition_dir": environment.definition_directory,
             "tests_bundled": environment.tests_bundled,
-            "cpus": environment.cpus,
-            "memory_mb": environment.memory_mb,
+            "cpus": environment.resources.cpus,
+            "memory_mb": environment.resources.memory_mb,
             "workdir": environment.workdir,
             "env": environment.env,
         },
@@ -113,7 +113,8 @@ def test_resources_are_what_the_reference_starts_the_agents_environment_with(nam
     assert task is not None
     found = effective_step(task, task.steps[0], Overrides.model_validate(case["trial_overrides"])).resources
     start = _observed(case, "start")[0]
-    assert vars(found) == {key: start[key] for key in ("cpus", "memory_mb", "storage_mb", "gpus")}
+    amounts = ("cpus", "memory_mb", "storage_mb", "gpus")
+    assert [getattr(found, key) for key in amounts] == [start[key] for key in amounts]
 
 
 def test_every_difference_is_a_case() -> None:

@@ -21,12 +21,14 @@ from multistep.engine.types import (
     DeleteTrial,
     Event,
     Observed,
+    RegradeRequest,
     Settings,
     TaskReady,
     Trial,
 )
 from multistep.engine.work import awaited_pod
 from multistep.pods.names import LABEL_ATTEMPT, LABEL_ROLE, LABEL_STEP_INDEX, TrialIdentity
+from multistep.pods.network_engine import NetworkEngine
 from multistep.pods.outcome import observe_pod
 from multistep.task import load_task, pack, tree_from_inline
 
@@ -48,7 +50,11 @@ def task_files(steps: int = 3, *, config: str = "", step_config: dict[int, str] 
 class World:
     """One trial and its children."""
 
-    def __init__(self, files: dict[str, str] | None = None, **spec: Any) -> None:
+    def __init__(
+        self, files: dict[str, str] | None = None, *, engine: NetworkEngine = NetworkEngine.NONE, **spec: Any
+    ) -> None:
+        self.settings = Settings("operator:1", engine)
+        self.regrade: RegradeRequest | None = None
         self.files = files or task_files()
         self.identity = TrialIdentity("default", "trial", "6b0e2f0c-0000-4000-8000-000000000001")
         document = {"agent": {"name": "oracle"}, "task": {"inline": {"files": self.files}}, **spec}
@@ -72,7 +78,8 @@ class World:
     # What the operator does
 
     def trial(self) -> Trial:
-        return Trial(self.identity, self.generation, self.spec, MultiStepTrialStatus.model_validate(self.status))
+        status = MultiStepTrialStatus.model_validate(self.status)
+        return Trial(self.identity, self.generation, self.spec, status, self.regrade)
 
     def observed(self) -> Observed:
         snapshotted = any(kind == "ConfigMap" for kind, _ in self.objects)
@@ -86,7 +93,7 @@ class World:
         return Observed(TaskReady(self.task, self.bundle, snapshotted), tuple(pod for pod in pods if pod is not None))
 
     def decide(self) -> Decision:
-        return decide(self.trial(), self.observed(), self.now, SETTINGS)
+        return decide(self.trial(), self.observed(), self.now, self.settings)
 
     def wake(self, *, crash_after: int | None = None) -> Decision:
         """Make a pass in the order of `reconcile`; with `crash_after`, the operator dies after so many of its writes."""

@@ -51,6 +51,15 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 - apiGroups: [""]
   resources: [configmaps]
   verbs: [get, create]
+# Created also where nothing is known to enforce them, with spec.networkPolicy.enforcement BestEffort.
+- apiGroups: [networking.k8s.io]
+  resources: [networkpolicies]
+  verbs: [get, create]
+{{- if eq .Values.networkPolicy.engine "Cilium" }}
+- apiGroups: [cilium.io]
+  resources: [ciliumnetworkpolicies]
+  verbs: [get, create]
+{{- end }}
 - apiGroups: [""]
   resources: [events]
   verbs: [create]

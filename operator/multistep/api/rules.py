@@ -63,6 +63,7 @@ _FIXED_SPEC = [
     "env",
     "artifacts",
     "timeoutMultiplier",
+    "networkPolicy",
     "podTemplate",
     "activeDeadlineSeconds",
     "startDeadlineSeconds",

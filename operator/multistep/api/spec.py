@@ -95,6 +95,14 @@ class PhaseTimes(ResourceModel):
     )
 
 
+Host = Annotated[str, StringConstraints(min_length=1, max_length=300)]
+ExtraHosts = Annotated[list[Host], Field(max_length=64)]
+_EXTRA_HOSTS = (
+    "Hosts to allow {phase} beside the task's, such as a model's endpoint: names, *.names, addresses or CIDR ranges. They count where "
+    "the task restricts the network; no-network becomes an allowlist of them."
+)
+
+
 class AgentSpec(PhaseTimes):
     """Which agent works on the task."""
 
@@ -118,6 +126,16 @@ class AgentSpec(PhaseTimes):
         description="Environment variables of the step's container only: the verifier never sees them. Values may come from Secrets, which the "
         "operator itself never reads.",
     )
+    extra_allowed_hosts: ExtraHosts = Field(
+        default_factory=list, description=_EXTRA_HOSTS.format(phase="while the agent runs")
+    )
+
+
+class VerifierPlacement(StrEnum):
+    """Where a verifier that shares the agent's environment runs."""
+
+    POD = "Pod"
+    STEP_POD = "StepPod"
 
 
 class VerifierSpec(PhaseTimes):
@@ -132,6 +150,38 @@ class VerifierSpec(PhaseTimes):
         default=False,
         description="Do not verify: the steps run, nothing is graded, and the trial has no reward. A step with an error still ends the trial.",
     )
+    image: Annotated[str, StringConstraints(min_length=1, max_length=1024)] | None = Field(
+        default=None,
+        description="Image of separate verifiers. Overrides `docker_image` of the verifier's environment in task.toml, and is needed where the "
+        "task has only tests/Dockerfile.",
+    )
+    placement: VerifierPlacement = Field(
+        default=VerifierPlacement.POD,
+        description="Where a verifier that shares the agent's environment runs. `Pod`: in a pod of its own, after the step pod. `StepPod`: as a second "
+        "container of the step pod, after the agent; servers that the agent left running answer on localhost, and the pod needs cpus and memory twice. "
+        "Separate verifiers always have a pod of their own.",
+    )
+    retries: int = Field(
+        default=0,
+        ge=0,
+        le=10,
+        description="How many times the verifier of a step runs again, without the agent, after it timed out or the infrastructure ended its pod. What the "
+        "tests found wrong is never tried again.",
+    )
+    extra_allowed_hosts: ExtraHosts = Field(
+        default_factory=list, description=_EXTRA_HOSTS.format(phase="while the tests run")
+    )
+
+
+ResourceName = Annotated[
+    str,
+    StringConstraints(
+        max_length=317, pattern=r"^([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$"
+    ),
+]
+LabelValue = Annotated[
+    str, StringConstraints(min_length=1, max_length=63, pattern=r"^[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$")
+]
 
 
 class EnvironmentSpec(ResourceModel):
@@ -141,6 +191,21 @@ class EnvironmentSpec(ResourceModel):
         default=None,
         description="Image of the task's environment. Overrides `environment.docker_image` of task.toml, and is needed where the task has only "
         "a Dockerfile.",
+    )
+    extra_allowed_hosts: ExtraHosts = Field(
+        default_factory=list, description=_EXTRA_HOSTS.format(phase="in the agent's environment")
+    )
+    gpu_resource_name: ResourceName = Field(
+        default="nvidia.com/gpu", description="The resource by which pods ask for the GPUs of `environment.gpus`."
+    )
+    gpu_type_label: ResourceName = Field(
+        default="nvidia.com/gpu.product",
+        description="The node label that says which GPU a node has; `environment.gpu_types` become a node affinity on it.",
+    )
+    gpu_type_names: dict[str, LabelValue] = Field(
+        default_factory=dict,
+        max_length=64,
+        description="Names of `environment.gpu_types` -> value of that label, where they differ: `H100: NVIDIA-H100-80GB-HBM3`.",
     )
 
 
@@ -200,6 +265,23 @@ class Workspace(ResourceModel):
     )
 
 
+class NetworkEnforcement(StrEnum):
+    """What happens to a task whose network the cluster cannot restrict."""
+
+    REQUIRED = "Required"
+    BEST_EFFORT = "BestEffort"
+
+
+class NetworkPolicySpec(ResourceModel):
+    """How the task's `network_mode` and `allowed_hosts` are enforced."""
+
+    enforcement: NetworkEnforcement = Field(
+        default=NetworkEnforcement.REQUIRED,
+        description="`Required`: a task whose network modes this cluster cannot enforce is refused. `BestEffort`: it runs, with the policies that can be "
+        "expressed, and the condition NetworkEnforced says what is not enforced.",
+    )
+
+
 class MultiStepTrialSpec(ResourceModel):
     """One evaluation of one agent on one multi-step task."""
 
@@ -224,6 +306,9 @@ class MultiStepTrialSpec(ResourceModel):
         default=1.0, description="Factor of the agent's and the verifier's times that have none of their own."
     )
     workspace: Workspace = Field(default_factory=Workspace, description="The trial's volume.")
+    network_policy: NetworkPolicySpec = Field(
+        default_factory=NetworkPolicySpec, description="How restrictions of the network are enforced."
+    )
     pod_template: PodTemplate = Field(
         default_factory=PodTemplate,
         description="Settings for all pods of the trial: scheduling, service account, security.",

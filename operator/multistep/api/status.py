@@ -99,6 +99,26 @@ class StepSettings(ResourceModel):
     verifier_user: str | None = Field(default=None, description="User of the tests; absent means the image's own.")
 
 
+class VerificationStatus(ResourceModel):
+    """One run of a step's verifier beside the one that counts."""
+
+    pod_name: str | None = Field(default=None, description="The pod that ran the tests.")
+    completion_time: Time | None = Field(default=None, description="When it ended.")
+    rewards: dict[str, int | float] | None = Field(default=None, description="What the verifier gave.")
+    error: ErrorStatus | None = Field(default=None, description="Why it gave nothing.")
+
+
+class RegradeStatus(VerificationStatus):
+    """A run of a step's verifier that somebody asked for after the trial had ended. The trial's own result stays as it was."""
+
+    request: str = Field(description="Value of the annotation multistep.dev/regrade-requested-at that asked for it.")
+    step: str | None = Field(default=None, description="The step.")
+    start_time: Time | None = Field(default=None, description="When it was asked for.")
+    trial_rewards: dict[str, int | float] | None = Field(
+        default=None, description="What the trial's rewards would be with this step's new ones."
+    )
+
+
 class StepStatus(ResourceModel):
     """One step of the task."""
 
@@ -116,8 +136,14 @@ class StepStatus(ResourceModel):
     completion_time: Time | None = Field(default=None, description="When the step was graded or failed.")
     settings: StepSettings | None = Field(default=None, description="The settings that held for the step.")
     stages: list[StageStatus] = Field(default_factory=list, description="Timings of the stages that ran.")
+    setup_pod_name: str | None = Field(
+        default=None, description="The pod that ran setup.sh, where the agent's phase has another network."
+    )
     pod_name: str | None = Field(default=None, description="The pod that ran setup and agent.")
     verifier_pod_name: str | None = Field(default=None, description="The pod that ran the tests.")
+    previous_verifications: list[VerificationStatus] = Field(
+        default_factory=list, description="Runs of the verifier that spec.verifier.retries followed by another."
+    )
     error: ErrorStatus | None = Field(
         default=None, description="The step's error. A step whose agent failed may be graded all the same."
     )
@@ -234,6 +260,15 @@ class MultiStepTrialStatus(ResourceModel):
     error: ErrorStatus | None = Field(default=None, description="Set when the trial failed.")
     previous_attempts: list[AttemptStatus] = Field(
         default_factory=list, description="Attempts that infrastructure faults ended."
+    )
+
+    regrades: list[RegradeStatus] = Field(
+        default_factory=list,
+        description="Later runs of verifiers, by `multistep regrade`; the results above stay as they were.",
+    )
+    last_handled_regrade: str | None = Field(
+        default=None,
+        description="The last value of the annotation multistep.dev/regrade-requested-at that was acted upon.",
     )
 
     def to_json(self) -> dict[str, object]:

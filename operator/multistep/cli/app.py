@@ -10,6 +10,7 @@ import typer
 from multistep.cli.inspect import RENDERERS, inspect_task
 from multistep.cli.load import TaskDirectoryError
 from multistep.cli.pack import PackError, pack_manifests, render
+from multistep.cli.regrade import RegradeRequestError, default_namespace, request_regrade
 
 app = typer.Typer(
     name="multistep",
@@ -70,3 +71,21 @@ def pack(
     for warning in packed.warnings:
         typer.echo(f"multistep: warning: {warning}", err=True)
     typer.echo(render(packed.manifests), nl=False)
+
+
+@app.command()
+def regrade(
+    name: Annotated[str, typer.Argument(help="The trial, which has ended.")],
+    step: Annotated[str | None, typer.Option(help="The step; the last one that was attempted when absent.")] = None,
+    namespace: Annotated[str | None, typer.Option("--namespace", "-n", help="Namespace of the trial.")] = None,
+    context: Annotated[str | None, typer.Option(help="Context of the kubeconfig.")] = None,
+) -> None:
+    """Run a step's verifier again on what the trial left, without the agent. Both results stay in the trial's status."""
+    where = namespace or default_namespace(context)
+    try:
+        request_regrade(name, where, step, context)
+    except RegradeRequestError as error:
+        _fail(str(error))
+    typer.echo(
+        f"multisteptrial.multistep.dev/{name} is graded again; see: kubectl -n {where} get mst {name} -o jsonpath='{{.status.regrades}}'"
+    )

@@ -95,12 +95,11 @@ class Applier:
 
     async def _create(self, trial: TrialIdentity, manifest: dict[str, Any]) -> Rejection | None:
         kind, name = manifest["kind"], manifest["metadata"]["name"]
-        collection = paths.collection_of(kind)
         try:
-            await self._client.create(paths.core(trial.namespace, collection), manifest)
+            await self._client.create(paths.child(trial.namespace, kind), manifest)
         except ApiError as error:
             if error.code == 409 and error.reason == "AlreadyExists":
-                return await self._check_existing(trial, kind, collection, name)
+                return await self._check_existing(trial, kind, name)
             if error.code in (400, 413, 422):
                 return Rejection(kind, name, str(error), permanent=True)
             if error.code == 403:
@@ -108,9 +107,9 @@ class Applier:
             raise
         return None
 
-    async def _check_existing(self, trial: TrialIdentity, kind: str, collection: str, name: str) -> Rejection | None:
+    async def _check_existing(self, trial: TrialIdentity, kind: str, name: str) -> Rejection | None:
         """Accept what an earlier pass of this trial made; refuse what is somebody else's."""
-        existing = await self._client.get_or_none(paths.core(trial.namespace, collection, name))
+        existing = await self._client.get_or_none(paths.child(trial.namespace, kind, name))
         if existing is None:
             return Rejection(kind, name, "it existed a moment ago and is gone now", permanent=False)
         labels = existing["metadata"].get("labels") or {}

@@ -38,9 +38,13 @@ class Client:
         self._api = api
 
     @classmethod
-    async def connect(cls) -> Client:
-        """Connect with the pod's service account, else with the user's kubeconfig."""
-        await aio.config.load_config()  # type: ignore[no-untyped-call]
+    async def connect(cls, context: str | None = None) -> Client:
+        """Connect with the user's kubeconfig, and a context of it if one is named, else with the pod's service account.
+
+        Raises:
+            ConfigException: there is neither.
+        """
+        await aio.config.load_config(**({"context": context} if context else {}))  # type: ignore[no-untyped-call]
         return cls(ApiClient())
 
     async def close(self) -> None:

@@ -9,16 +9,18 @@ from typing import Any
 from pydantic import ValidationError
 
 from multistep.api.spec import MultiStepTrialSpec
-from multistep.api.status import TERMINAL_PHASES, MultiStepTrialStatus, StepPhase
+from multistep.api.status import TERMINAL_PHASES, MultiStepTrialStatus
 from multistep.cluster import paths
 from multistep.cluster.client import ApiError, Client
 from multistep.cluster.tasks import TaskReader
-from multistep.engine.types import Observed, TaskUnavailable, Trial
+from multistep.engine.regrade import regrade_wanted
+from multistep.engine.types import Observed, RegradeRequest, TaskUnavailable, Trial
 from multistep.engine.work import awaited_pod
 from multistep.pods.common import MAIN_CONTAINER
-from multistep.pods.names import LABEL_TRIAL_UID, Role, TrialIdentity
+from multistep.pods.names import ANNOTATION_REGRADE, ANNOTATION_REGRADE_STEP, LABEL_TRIAL_UID, Role, TrialIdentity
 from multistep.pods.outcome import ObservedPod, observe_pod
 from multistep.pods.reports import HandedReward, ReportError, VerifierReport, parse_report, reward_from_log
+from multistep.pods.verifier import VERIFIER_CONTAINER
 
 _LOG_LINE_BYTES = 40
 """A lower bound of what a line of the reward's frame carries; more lines than needed do no harm."""
@@ -65,7 +67,7 @@ class Observer:
         if document is None or "deletionTimestamp" in document["metadata"]:
             return None
         trial = parse_trial(document)
-        if trial.status.phase in TERMINAL_PHASES:
+        if trial.status.phase in TERMINAL_PHASES and not regrade_wanted(trial):
             self._tasks.forget(trial.identity.uid)
             task: Any = TaskUnavailable("the trial ended")
         else:
@@ -93,13 +95,14 @@ class Observer:
 
     async def _with_reward(self, trial: Trial, pod: ObservedPod) -> ObservedPod:
         """Add the reward of a verifier pod whose reward file was too large for a termination message."""
-        reward = _reward_in_log(trial, pod)
+        container = VERIFIER_CONTAINER if pod.role is Role.STEP else MAIN_CONTAINER
+        reward = _reward_in_log(trial, pod, container)
         if reward is None or reward.sha256 is None:
             return pod
         path = paths.core(trial.identity.namespace, "pods", pod.name) + "/log"
         lines = reward.size * 4 // 3 // _LOG_LINE_BYTES + 20
         try:
-            log = await self._client.get_text(path, {"container": MAIN_CONTAINER, "tailLines": str(lines)})
+            log = await self._client.get_text(path, {"container": container, "tailLines": str(lines)})
         except ApiError as error:
             if error.code not in (400, 404):
                 raise
@@ -128,20 +131,22 @@ def parse_trial(document: dict[str, Any]) -> Trial:
         ]
         raise InvalidTrialError(document, status, f"{error.title}: {'; '.join(texts)}") from error
     identity = TrialIdentity(metadata["namespace"], metadata["name"], metadata["uid"])
-    return Trial(identity, metadata.get("generation", 0), spec, status)
+    return Trial(identity, metadata.get("generation", 0), spec, status, _regrade_request(metadata))
 
 
-def _reward_in_log(trial: Trial, pod: ObservedPod) -> HandedReward | None:
-    if pod.role is not Role.VERIFIER or not pod.over or pod.attempt != trial.status.attempt:
+def _regrade_request(metadata: dict[str, Any]) -> RegradeRequest | None:
+    annotations = metadata.get("annotations") or {}
+    requested_at = annotations.get(ANNOTATION_REGRADE)
+    return RegradeRequest(requested_at, annotations.get(ANNOTATION_REGRADE_STEP)) if requested_at else None
+
+
+def _reward_in_log(trial: Trial, pod: ObservedPod, container: str) -> HandedReward | None:
+    """Return the reward of the pod that the trial waits for, where its content stands in the log."""
+    if not pod.over or pod.name != awaited_pod(trial.status):
         return None
-    steps = trial.status.steps
-    if pod.step_index is None or pod.step_index > len(steps):
-        return None
-    if steps[pod.step_index - 1].phase is not StepPhase.VERIFYING:
-        return None
-    main = pod.container(MAIN_CONTAINER)
+    verifier = pod.container(container)
     try:
-        reward = parse_report(VerifierReport, main.message if main else None).reward
+        reward = parse_report(VerifierReport, verifier.message if verifier else None).reward
     except ReportError:
         return None
     return reward if reward is not None and reward.in_log else None

@@ -6,7 +6,13 @@ from urllib.parse import quote
 
 from multistep.api.common import GROUP, PLURAL, VERSION
 
-_COLLECTIONS = {"Pod": "pods", "PersistentVolumeClaim": "persistentvolumeclaims", "ConfigMap": "configmaps"}
+_COLLECTIONS = {
+    "Pod": "/api/v1 pods",
+    "PersistentVolumeClaim": "/api/v1 persistentvolumeclaims",
+    "ConfigMap": "/api/v1 configmaps",
+    "NetworkPolicy": "/apis/networking.k8s.io/v1 networkpolicies",
+    "CiliumNetworkPolicy": "/apis/cilium.io/v2 ciliumnetworkpolicies",
+}
 
 
 def trial(namespace: str, name: str) -> str:
@@ -20,6 +26,8 @@ def core(namespace: str, collection: str, name: str | None = None) -> str:
     return path if name is None else f"{path}/{quote(name)}"
 
 
-def collection_of(kind: str) -> str:
-    """Return the plural of a kind of the children that trials have."""
-    return _COLLECTIONS[kind]
+def child(namespace: str, kind: str, name: str | None = None) -> str:
+    """Return the path of an object, or of the collection, of a kind of the children that trials have."""
+    root, collection = _COLLECTIONS[kind].split()
+    path = f"{root}/namespaces/{quote(namespace)}/{collection}"
+    return path if name is None else f"{path}/{quote(name)}"

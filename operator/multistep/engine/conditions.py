@@ -26,6 +26,8 @@ class ConditionType(StrEnum):
     """True while the trial is on its way; False when it ended."""
     STALLED = "Stalled"
     """True when the trial failed; absent otherwise."""
+    NETWORK_ENFORCED = "NetworkEnforced"
+    """For tasks that restrict the network. True: the cluster enforces it. False: it does not, and spec.networkPolicy allows that."""
     TASK_WARNING = "TaskWarning"
     """True when the task has keys that nothing reads; the message names them."""
 
@@ -57,6 +59,12 @@ class Reason(StrEnum):
     DEADLINE_EXCEEDED = "DeadlineExceeded"
     INFRASTRUCTURE_FAULT = "InfrastructureFault"
     RETRYING = "Retrying"
+    VERIFIER_RETRYING = "VerifierRetrying"
+    REGRADING = "Regrading"
+    REGRADED = "Regraded"
+    REGRADE_REFUSED = "RegradeRefused"
+    NETWORK_ENFORCED = "NetworkEnforced"
+    NETWORK_NOT_ENFORCED = "NetworkNotEnforced"
     SPEC_INVALID = "SpecInvalid"
 
 

@@ -13,6 +13,7 @@ from multistep.engine.conditions import ConditionType, Reason
 from multistep.engine.finish import clean_up, fail
 from multistep.engine.lifecycle import check_deadline, resume, suspend
 from multistep.engine.prepare import prepare
+from multistep.engine.regrade import regrade
 from multistep.engine.start import start
 from multistep.engine.steps import advance
 from multistep.engine.types import (
@@ -47,6 +48,7 @@ def decide(trial: Trial, observed: Observed, now: datetime, settings: Settings) 
         work.status.observed_generation = trial.generation
         _follow_retain(work)
     if work.ended:
+        regrade(work)
         clean_up(work)
         return work.decision()
     # What made it hold still is over: the spec could be read.

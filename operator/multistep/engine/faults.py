@@ -19,7 +19,7 @@ def infrastructure_fault(work: Pass, task: Task, message: str, pod: str | None) 
     error = ErrorStatus(
         type="InfrastructureError",
         message=shorten(message),
-        step=current.name if current is not None and current.pod_name is not None else None,
+        step=current.name if current is not None and current.start_time is not None else None,
         pod=pod,
     )
     if status.attempt > limit:

@@ -61,7 +61,8 @@ def clean_up(work: Pass) -> None:
     ttl, ended_at = work.trial.spec.ttl_seconds_after_finished, work.status.completion_time
     if ttl is None or ended_at is None:
         return
-    if work.expired(ended_at, ttl):
+    graded_at = [regrade.completion_time for regrade in work.status.regrades]
+    if None not in graded_at and work.expired(max([ended_at, *filter(None, graded_at)]), ttl):
         work.actions.append(DeleteTrial())
 
 

@@ -61,6 +61,6 @@ def check_deadline(work: Pass) -> None:
         error = ErrorStatus(
             type="DeadlineExceededError",
             message=f"the trial took longer than spec.activeDeadlineSeconds ({seconds} s)",
-            step=step.name if step is not None and step.pod_name is not None else None,
+            step=step.name if step is not None and step.start_time is not None else None,
         )
         fail(work, Reason.DEADLINE_EXCEEDED, error)

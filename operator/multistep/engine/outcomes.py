@@ -121,7 +121,8 @@ def read_step(pod: ObservedPod) -> StepOutcome | InfrastructureFault:
     except ReportError as error:
         report, unread = None, error
     stages = _stages(report.stages) if report else ()
-    if pod.reason == "DeadlineExceeded":
+    # In a step pod that is graded in place it may have been the tests that took too long.
+    if pod.reason == "DeadlineExceeded" and (report is None or len(pod.containers) == 1):
         return StepOutcome(
             stages,
             StepError("AgentTimeoutError", "the step's container ignored its timeouts; Kubernetes ended the pod"),
@@ -170,11 +171,11 @@ def _step_error(fault: Fault) -> StepError:
     return StepError(fault.type, message)
 
 
-def read_verifier(pod: ObservedPod) -> VerifierOutcome | InfrastructureFault:
-    """Read a verifier pod that is over. Rewards come from here and from nowhere else."""
+def read_verifier(pod: ObservedPod, container: str) -> VerifierOutcome | InfrastructureFault:
+    """Read the verifier's container of a pod that is over. Rewards come from here and from nowhere else."""
     if pod.infrastructure_fault is not None:
         return InfrastructureFault(pod.infrastructure_fault)
-    main = pod.container(MAIN_CONTAINER)
+    main = pod.container(container)
     if pod.reason == "DeadlineExceeded":
         return _no_rewards(
             (), "VerifierTimeoutError", "the verifier's container ignored its timeout; Kubernetes ended the pod"

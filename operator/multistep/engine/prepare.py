@@ -11,7 +11,6 @@ from multistep.engine.outcomes import InfrastructureFault, Prepared, StepError, 
 from multistep.engine.start import VOLUME_IS_FILLED
 from multistep.engine.waiting import Awaited, finished_pod
 from multistep.engine.work import Pass
-from multistep.pods.names import Role
 from multistep.pods.prepare import prepare_deadline
 from multistep.task import Task
 
@@ -26,11 +25,10 @@ def prepare(work: Pass, task: Task) -> bool:
         remove_attempt(work, work.status.attempt - 1)
     name = workspace.prepare_pod_name or ""
     deadline = prepare_deadline(work.trial.spec)
-    awaited = Awaited(name, Role.PREPARE, None, deadline, Reason.PREPARING, VOLUME_IS_FILLED)
-    pod = finished_pod(work, task, awaited)
-    if pod is None:
+    end = finished_pod(work, Awaited(name, deadline, Reason.PREPARING, VOLUME_IS_FILLED))
+    if end is None:
         return False
-    result = read_prepare(pod)
+    result = end if isinstance(end, InfrastructureFault) else read_prepare(end)
     match result:
         case InfrastructureFault(message):
             infrastructure_fault(work, task, message, name)

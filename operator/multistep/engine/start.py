@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from pydantic import ValidationError
-
-from multistep.api.spec import AgentName, ArtifactSpec, Persistence
 from multistep.api.status import ErrorStatus, Phase, StepStatus, TaskStatus, WorkspaceStatus
 from multistep.engine.conditions import ConditionType, Reason, set_condition
 from multistep.engine.finish import fail
+from multistep.engine.trial_problems import restricted, trial_problems
 from multistep.engine.types import CreateObject, TaskInvalid, TaskReady, TaskUnavailable
 from multistep.engine.work import Pass, shorten
 from multistep.pods.claim import claim
-from multistep.pods.context import artifact_config
-from multistep.pods.environment import unresolved
+from multistep.pods.context import TrialContext
 from multistep.pods.names import Role, claim_name, pod_name
 from multistep.pods.prepare import prepare_pod
 from multistep.pods.snapshot import MAXIMUM_BYTES, snapshot
@@ -33,58 +30,28 @@ def start(work: Pass) -> None:
     elif isinstance(state, TaskInvalid):
         refuse(work, state.problems)
     else:
-        problems = (*unsupported(state.task), *trial_problems(work, state.task), *snapshot_problems(work, state))
+        problems = (
+            *unsupported(state.task),
+            *trial_problems(_context(work, state.task)),
+            *snapshot_problems(work, state),
+        )
         if problems:
             refuse(work, problems)
         else:
             _accept(work, state)
 
 
-def trial_problems(work: Pass, task: Task) -> list[Problem]:
-    """Return what makes this task impossible for this trial: no image, artifacts or variables that cannot be."""
-    spec = work.trial.spec
-    config = task.config
-    problems = []
-    if not (spec.environment.image or config.environment.docker_image):
-        problems.append(
-            Problem(
-                "task.toml",
-                "environment.docker_image",
-                None,
-                "the task names no image: build environment/Dockerfile, push it and name it here or in spec.environment.image of the trial",
-            )
-        )
-    if spec.workspace.persistence is Persistence.WORKDIR and config.environment.workdir == "/":
-        problems.append(
-            Problem(
-                "task.toml",
-                "environment.workdir",
-                "'/'",
-                "persistence Workdir needs a working directory below /: name one, or use persistence Filesystem",
-            )
-        )
-    problems += _artifact_problems(spec.artifacts)
-    problems += unresolved("environment.env", config.environment.env, spec.env)
-    if spec.agent.name is AgentName.ORACLE:
-        problems += unresolved("solution.env", config.solution.env, spec.env)
-    for step in [] if spec.verifier.disabled else task.steps:
-        own = step.config.verifier.env
-        inherited = {name: text for name, text in config.verifier.env.items() if name not in own}
-        problems += unresolved(f"steps[{step.index - 1}].verifier.env", own, spec.env)
-        problems += unresolved("verifier.env", inherited, spec.env)
-    return list(dict.fromkeys(problems))
-
-
-def _artifact_problems(artifacts: list[ArtifactSpec]) -> list[Problem]:
-    """Return a problem for each artifact of the trial that the task format would refuse, too."""
-    problems = []
-    for number, artifact in enumerate(artifacts):
-        try:
-            artifact_config(artifact)
-        except ValidationError as error:
-            message = error.errors()[0]["msg"].removeprefix("Value error, ")
-            problems.append(Problem(f"spec.artifacts[{number}]", None, repr(artifact.source), message))
-    return problems
+def _context(work: Pass, task: Task) -> TrialContext:
+    """Return the context of a trial that has no volume yet, for looking at its settings."""
+    return TrialContext(
+        identity=work.trial.identity,
+        spec=work.trial.spec,
+        task=task,
+        workspace=WorkspaceStatus(claim_name=claim_name(work.trial.identity, work.status.attempt)),
+        attempt=work.status.attempt,
+        operator_image=work.settings.operator_image,
+        network_engine=work.settings.network_engine,
+    )
 
 
 def snapshot_problems(work: Pass, state: TaskReady) -> list[Problem]:
@@ -149,6 +116,22 @@ def _accept(work: Pass, state: TaskReady) -> None:
         text = "; ".join(str(warning) for warning in state.warnings)
         set_condition(status, ConditionType.TASK_WARNING, True, Reason.UNKNOWN_KEYS, shorten(text, 16_000), work.now)
         work.event("Warning", Reason.UNKNOWN_KEYS, text)
+    _tell_enforcement(work, task)
     work.actions.append(CreateObject(snapshot(work.trial.identity, task, state.bundle)))
     begin_attempt(work, task)
     work.event("Normal", Reason.TASK_ACCEPTED, f"the task has {len(task.steps)} steps; preparing the volume")
+
+
+def _tell_enforcement(work: Pass, task: Task) -> None:
+    """Say whether the task's restrictions of the network hold; nothing where it has none."""
+    restrictions = restricted(_context(work, task))
+    if not restrictions:
+        return
+    gaps = list(dict.fromkeys(gap for _, gap in restrictions if gap is not None))
+    if not gaps:
+        text = "the cluster's network policies enforce what the task allows"
+        set_condition(work.status, ConditionType.NETWORK_ENFORCED, True, Reason.NETWORK_ENFORCED, text, work.now)
+        return
+    text = shorten("; ".join(gaps), 16_000)
+    set_condition(work.status, ConditionType.NETWORK_ENFORCED, False, Reason.NETWORK_NOT_ENFORCED, text, work.now)
+    work.event("Warning", Reason.NETWORK_NOT_ENFORCED, text)

@@ -1,4 +1,4 @@
-"""The walk through the steps: step pod, verifier pod, reward, and then the next step or the end."""
+"""The walk through the steps: setup pod where one is needed, step pod, grading, and then the next step or the end."""
 
 from __future__ import annotations
 
@@ -6,17 +6,19 @@ from multistep.api.status import ErrorStatus, Phase, StepPhase, StepSettings, St
 from multistep.engine.conditions import Reason
 from multistep.engine.faults import infrastructure_fault
 from multistep.engine.finish import fail, step_score, stop_early, succeed
-from multistep.engine.outcomes import InfrastructureFault, read_step, read_verifier
-from multistep.engine.types import CreateObject
+from multistep.engine.outcomes import InfrastructureFault, StepOutcome, read_step, read_verifier
+from multistep.engine.verifying import Graded, after_verifier_pod, record_verification, start_verifier
 from multistep.engine.waiting import Awaited, finished_pod
 from multistep.engine.work import Pass
-from multistep.pods.names import Role
-from multistep.pods.step import settings, step_deadline, step_pod, verifier_deadline, verifier_pod
+from multistep.pods.outcome import ObservedPod
+from multistep.pods.phase import settings
+from multistep.pods.step import needs_setup_pod, setup_deadline, setup_pod, step_deadline, step_pod
+from multistep.pods.verifier import VERIFIER_CONTAINER, verifies_in_step_pod
 from multistep.scoring import Continue, StopEarly, after_step, error_policy
 from multistep.task import Task
 
 AGENT_AT_WORK = "the agent is at work"
-VERIFIER_AT_WORK = "the verifier is at work"
+SETUP_AT_WORK = "the step is being set up"
 
 
 def advance(work: Pass, task: Task) -> None:
@@ -36,40 +38,73 @@ def _advance_step(work: Pass, task: Task, step: StepStatus) -> bool:
     match step.phase:
         case StepPhase.PENDING:
             return _start_step(work, task, step)
+        case StepPhase.RUNNING if step.setup_pod_name is not None and step.pod_name is None:
+            return _after_setup_pod(work, task, step)
         case StepPhase.RUNNING:
             return _after_step_pod(work, task, step)
         case StepPhase.VERIFYING if step.verifier_pod_name is None:
-            return _start_verifier(work, task, step)
+            return start_verifier(work, task, step)
         case _:
-            return _after_verifier_pod(work, task, step)
+            graded = after_verifier_pod(work, task, step)
+            return graded is not None and _after_grading(work, task, step, graded)
 
 
 def _start_step(work: Pass, task: Task, step: StepStatus) -> bool:
     if work.trial.spec.suspend:
         return False
-    manifest = step_pod(work.context(task), step.index)
-    work.actions.append(CreateObject(manifest))
+    context = work.context(task)
     step.phase = StepPhase.RUNNING
-    step.pod_name = manifest["metadata"]["name"]
     step.start_time = work.now
     step.settings = _settings(work, task, step)
-    work.set_phase(Phase.RUNNING, Reason.STEP_STARTED, _message(work, step, AGENT_AT_WORK))
-    work.event("Normal", Reason.STEP_STARTED, f"step {work.status.step} ({step.name}) started in pod {step.pod_name}")
+    if needs_setup_pod(context, step.index):
+        manifest = setup_pod(context, step.index)
+        work.create_pod(task, manifest, settings(context, context.step(step.index)).network.agent_environment)
+        step.setup_pod_name = started = manifest["metadata"]["name"]
+        work.set_phase(Phase.RUNNING, Reason.STEP_STARTED, work.step_message(step, SETUP_AT_WORK))
+    else:
+        started = _create_step_pod(work, task, step)
+    work.event("Normal", Reason.STEP_STARTED, f"step {work.status.step} ({step.name}) started in pod {started}")
+    return False
+
+
+def _create_step_pod(work: Pass, task: Task, step: StepStatus) -> str:
+    context = work.context(task)
+    manifest = step_pod(context, step.index)
+    work.create_pod(task, manifest, settings(context, context.step(step.index)).network.agent_phase)
+    name: str = manifest["metadata"]["name"]
+    step.pod_name = name
+    work.set_phase(Phase.RUNNING, Reason.STEP_STARTED, work.step_message(step, AGENT_AT_WORK))
+    return name
+
+
+def _after_setup_pod(work: Pass, task: Task, step: StepStatus) -> bool:
+    name = step.setup_pod_name or ""
+    deadline = setup_deadline(work.context(task), step.index)
+    outcome = _step_outcome(
+        work, task, Awaited(name, deadline, Reason.STEP_STARTED, work.step_message(step, SETUP_AT_WORK))
+    )
+    if outcome is None:
+        return False
+    step.stages = list(outcome[1].stages)
+    error = outcome[1].error
+    if error is not None:
+        step.error = work.step_error(step, error.type, error.message, name)
+        _fail_step(work, step, step.error)
+    elif not work.trial.spec.suspend:
+        _create_step_pod(work, task, step)
     return False
 
 
 def _after_step_pod(work: Pass, task: Task, step: StepStatus) -> bool:
-    name = step.pod_name or ""
-    deadline = step_deadline(work.context(task), step.index)
-    awaited = Awaited(name, Role.STEP, step.index, deadline, Reason.STEP_STARTED, _message(work, step, AGENT_AT_WORK))
-    pod = finished_pod(work, task, awaited)
-    if pod is None:
+    name, context = step.pod_name or "", work.context(task)
+    deadline = step_deadline(context, step.index)
+    found = _step_outcome(
+        work, task, Awaited(name, deadline, Reason.STEP_STARTED, work.step_message(step, AGENT_AT_WORK))
+    )
+    if found is None:
         return False
-    outcome = read_step(pod)
-    if isinstance(outcome, InfrastructureFault):
-        infrastructure_fault(work, task, f"pod {name}: {outcome.message}", name)
-        return False
-    step.stages = list(outcome.stages)
+    pod, outcome = found
+    step.stages += outcome.stages
     if outcome.error is not None:
         step.error = work.step_error(step, outcome.error.type, outcome.error.message, name)
         if not graded_all_the_same(outcome.error.type):
@@ -79,7 +114,29 @@ def _after_step_pod(work: Pass, task: Task, step: StepStatus) -> bool:
     if work.trial.spec.verifier.disabled:
         return _end_unverified(work, step)
     step.phase = StepPhase.VERIFYING
-    return True
+    if not verifies_in_step_pod(context, context.step(step.index)):
+        return True
+    step.verifier_pod_name = name
+    verification = read_verifier(pod, VERIFIER_CONTAINER)
+    if isinstance(verification, InfrastructureFault):
+        infrastructure_fault(work, task, f"pod {name}: {verification.message}", name)
+        return False
+    return _after_grading(work, task, step, record_verification(work, step, verification))
+
+
+def _step_outcome(work: Pass, task: Task, awaited: Awaited) -> tuple[ObservedPod, StepOutcome] | None:
+    """Return a setup or step pod that is over and what it says; None while there is something to wait for, or after a fault."""
+    end = finished_pod(work, awaited)
+    if end is None:
+        return None
+    if isinstance(end, InfrastructureFault):
+        infrastructure_fault(work, task, end.message, awaited.name)
+        return None
+    outcome = read_step(end)
+    if isinstance(outcome, InfrastructureFault):
+        infrastructure_fault(work, task, f"pod {awaited.name}: {outcome.message}", awaited.name)
+        return None
+    return end, outcome
 
 
 def _end_unverified(work: Pass, step: StepStatus) -> bool:
@@ -109,39 +166,16 @@ def graded_all_the_same(error_type: str) -> bool:
     return error_policy(error_type).should_grade
 
 
-def _start_verifier(work: Pass, task: Task, step: StepStatus) -> bool:
-    if work.trial.spec.suspend:
-        return False
-    manifest = verifier_pod(work.context(task), step.index)
-    work.actions.append(CreateObject(manifest))
-    step.verifier_pod_name = manifest["metadata"]["name"]
-    work.set_phase(Phase.RUNNING, Reason.AGENT_FINISHED, _message(work, step, VERIFIER_AT_WORK))
-    return False
-
-
-def _after_verifier_pod(work: Pass, task: Task, step: StepStatus) -> bool:
-    name = step.verifier_pod_name or ""
-    deadline = verifier_deadline(work.context(task), step.index)
-    message = _message(work, step, VERIFIER_AT_WORK)
-    awaited = Awaited(name, Role.VERIFIER, step.index, deadline, Reason.AGENT_FINISHED, message)
-    pod = finished_pod(work, task, awaited)
-    if pod is None:
-        return False
-    outcome = read_verifier(pod)
-    if isinstance(outcome, InfrastructureFault):
-        infrastructure_fault(work, task, f"pod {name}: {outcome.message}", name)
-        return False
-    step.stages += outcome.stages
-    step.rewards = outcome.rewards
-    if outcome.error is not None:
-        error = work.step_error(step, outcome.error.type, outcome.error.message, name)
+def _after_grading(work: Pass, task: Task, step: StepStatus, graded: Graded) -> bool:
+    """Go on after a step's verification: its error ends the trial, its rewards decide."""
+    if graded.error is not None:
         # The agent's own error is kept where the verifier fails too, as in the reference.
-        step.error = step.error or error
-        _fail_step(work, step, error)
+        step.error = step.error or graded.error
+        _fail_step(work, step, graded.error)
         return False
     step.phase = StepPhase.COMPLETED
     step.completion_time = work.now
-    work.event("Normal", Reason.STEP_GRADED, f"step {work.status.step} ({step.name}): rewards {outcome.rewards}")
+    work.event("Normal", Reason.STEP_GRADED, f"step {work.status.step} ({step.name}): rewards {step.rewards}")
     return _decide_next(work, task, step)
 
 
@@ -164,7 +198,3 @@ def _fail_step(work: Pass, step: StepStatus, error: ErrorStatus) -> None:
     step.phase = StepPhase.FAILED
     step.completion_time = work.now
     fail(work, Reason.STEP_FAILED, error)
-
-
-def _message(work: Pass, step: StepStatus, what: str) -> str:
-    return f"step {work.status.step} ({step.name}): {what}"

@@ -10,8 +10,22 @@ from multistep.api.spec import MultiStepTrialSpec
 from multistep.api.status import MultiStepTrialStatus
 from multistep.pods.common import Manifest
 from multistep.pods.names import TrialIdentity
+from multistep.pods.network_engine import NetworkEngine
 from multistep.pods.outcome import ObservedPod
 from multistep.task import Problem, Task
+
+
+@dataclass(frozen=True)
+class RegradeRequest:
+    """That a verifier be run again: annotations of the trial, so that GitOps can ask, too.
+
+    Attributes:
+        requested_at: value of `multistep.dev/regrade-requested-at`; a new value is a new request.
+        step: value of `multistep.dev/regrade-step`; None means the last step that was attempted.
+    """
+
+    requested_at: str
+    step: str | None = None
 
 
 @dataclass(frozen=True)
@@ -22,6 +36,7 @@ class Trial:
     generation: int
     spec: MultiStepTrialSpec
     status: MultiStepTrialStatus
+    regrade: RegradeRequest | None = None
 
 
 @dataclass(frozen=True)
@@ -114,6 +129,7 @@ class Settings:
     """Settings of the operator that decisions depend on."""
 
     operator_image: str
+    network_engine: NetworkEngine = NetworkEngine.NONE
 
 
 @dataclass(frozen=True)

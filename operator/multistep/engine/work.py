@@ -16,10 +16,12 @@ from multistep.api.status import (
 )
 from multistep.engine.conditions import Reason
 from multistep.engine.types import Action, CreateObject, Decision, DeletePod, Event, Observed, Settings, Trial
+from multistep.pods.common import Manifest
 from multistep.pods.context import TrialContext
 from multistep.pods.names import Role
+from multistep.pods.network import policy_objects
 from multistep.pods.outcome import ObservedPod
-from multistep.task import Task
+from multistep.task import NetworkPolicy, Task
 
 MAXIMUM_MESSAGE = 600
 """Characters of a message in the status; the status of a hundred steps must stay readable."""
@@ -27,11 +29,14 @@ MAXIMUM_MESSAGE = 600
 
 def awaited_pod(status: MultiStepTrialStatus) -> str | None:
     """Return the name of the pod whose end the trial waits for: the one pod that must be looked at even when it is over."""
+    for regrade in status.regrades:
+        if regrade.completion_time is None:
+            return regrade.pod_name
     for step in status.steps:
         if step.phase is StepPhase.VERIFYING:
             return step.verifier_pod_name
         if step.phase is StepPhase.RUNNING:
-            return step.pod_name
+            return step.pod_name or step.setup_pod_name
     workspace = status.workspace
     return workspace.prepare_pod_name if workspace is not None and workspace.workdir is None else None
 
@@ -77,18 +82,21 @@ class Pass:
             workspace=self.workspace,
             attempt=self.status.attempt,
             operator_image=self.settings.operator_image,
+            network_engine=self.settings.network_engine,
         )
 
-    def pod(self, role: Role, step_index: int | None = None) -> ObservedPod | None:
-        """Return a pod of the current attempt."""
-        for pod in self.observed.pods:
-            if (pod.role, pod.step_index, pod.attempt) == (role, step_index, self.status.attempt):
-                return pod
-        return None
+    def pod(self, name: str) -> ObservedPod | None:
+        """Return a pod by its name."""
+        return next((pod for pod in self.observed.pods if pod.name == name), None)
 
     def running_pods(self) -> list[ObservedPod]:
-        """Return the pods, of any attempt, that are not over and that nobody deletes yet."""
-        return [pod for pod in self.observed.pods if not pod.over and not pod.deleting]
+        """Return the pods, of any attempt, that are not over and that nobody deletes yet; the one of a regrade is not among them."""
+        return [pod for pod in self.observed.pods if not pod.over and not pod.deleting and pod.role is not Role.REGRADE]
+
+    def create_pod(self, task: Task, manifest: Manifest, network: NetworkPolicy) -> None:
+        """Ask for a pod, and before it for what restricts its network."""
+        objects = policy_objects(self.context(task), network)
+        self.actions += [CreateObject(manifest) for manifest in (*objects, manifest)]
 
     def event(self, kind: Literal["Normal", "Warning"], reason: Reason, message: str) -> None:
         """Send an event once the status is written."""
@@ -119,6 +127,10 @@ class Pass:
     def step_error(self, step: StepStatus, error_type: str, message: str, pod: str | None) -> ErrorStatus:
         """Return an error of a step."""
         return ErrorStatus(type=error_type, message=shorten(message), step=step.name, pod=pod)
+
+    def step_message(self, step: StepStatus, what: str) -> str:
+        """Return what the status says of a step at work."""
+        return f"step {self.status.step} ({step.name}): {what}"
 
     def delete_running_pods(self) -> None:
         """Delete what still runs; pods that are over stay, for their logs."""

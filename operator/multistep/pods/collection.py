@@ -16,6 +16,15 @@ def artifact_arguments(artifacts: Sequence[Artifact]) -> list[str]:
     return [literal(f"--artifact={_artifact(artifact, skipped)}") for artifact, skipped in collection_plan(artifacts)]
 
 
+def place_arguments(artifacts: Sequence[Artifact]) -> list[str]:
+    """Return the flags by which a separate verifier gets the artifacts, each at its source path."""
+    return [
+        literal(f"--place={artifact.output}\n{artifact.source}")
+        for artifact, skipped in collection_plan(artifacts)
+        if not skipped
+    ]
+
+
 def collect_arguments(hooks: Sequence[CollectConfig], default_user: str) -> list[str]:
     """Return the flags of the collect hooks; a hook without a user runs as the image's own."""
     return [

@@ -7,9 +7,10 @@ from typing import Any
 from multistep.api.common import API_VERSION, KIND
 from multistep.api.spec import AccessMode
 from multistep.pods import layout
+from multistep.pods.accelerators import Accelerators
 from multistep.pods.context import TrialContext
-from multistep.pods.names import ANNOTATION_STEP_NAME, Role, TrialIdentity, labels, pod_name
-from multistep.task import Resources
+from multistep.pods.names import ANNOTATION_STEP_NAME, Role, TrialIdentity, labels, network_labels, pod_name
+from multistep.task import NetworkPolicy, Resources
 
 Manifest = dict[str, Any]
 
@@ -47,9 +48,9 @@ def container(context: TrialContext, name: str, arguments: list[str], mounts: li
     return result
 
 
-def resources(effective: Resources) -> Manifest:
-    """Return the resources of the task's environment: what `[environment]` names is both requested and the limit."""
-    amounts: dict[str, str] = {}
+def resources(effective: Resources, accelerators: Accelerators | None = None) -> Manifest:
+    """Return the resources of an environment: what the task names is both requested and the limit."""
+    amounts: dict[str, str] = dict(accelerators.amounts) if accelerators is not None else {}
     if effective.cpus:
         amounts["cpu"] = str(effective.cpus)
     if effective.memory_mb:
@@ -65,11 +66,27 @@ def pod(
     containers: list[Manifest],
     *,
     step_index: int | None = None,
+    number: int = 1,
     init_containers: list[Manifest] | None = None,
     volumes: list[Manifest] | None = None,
     deadline_seconds: float | None = None,
+    network: NetworkPolicy | None = None,
+    accelerators: Accelerators | None = None,
 ) -> Manifest:
-    """Return a pod of the trial. `deadline_seconds` bounds its whole life, counted from when the kubelet accepts it."""
+    """Return a pod of the trial.
+
+    Args:
+        context: the trial's.
+        role: what the pod is for.
+        containers: its containers.
+        step_index: the step's, counted from 1; None for the prepare pod.
+        number: which pod of its role this is, for this step.
+        init_containers: its init containers.
+        volumes: volumes beside the trial's.
+        deadline_seconds: bounds its whole life, counted from when the kubelet accepts it.
+        network: what it may reach; None means all.
+        accelerators: where GPUs or TPUs that a container asks for are.
+    """
     template = context.spec.pod_template
     annotations = dict(template.annotations)
     if step_index is not None:
@@ -86,6 +103,8 @@ def pod(
         "securityContext": {"seccompProfile": {"type": "RuntimeDefault"}, **(template.security_context or {})},
         **_scheduling(context),
     }
+    if accelerators is not None:
+        accelerators.add_to(spec)
     if init_containers:
         spec["initContainers"] = init_containers
     if deadline_seconds is not None and deadline_seconds < _MAX_DEADLINE:
@@ -94,9 +113,13 @@ def pod(
         "apiVersion": "v1",
         "kind": "Pod",
         "metadata": {
-            "name": pod_name(context.identity, context.attempt, role, step_index),
+            "name": pod_name(context.identity, context.attempt, role, step_index, number),
             "namespace": context.identity.namespace,
-            "labels": {**template.labels, **labels(context.identity, context.attempt, role, step_index)},
+            "labels": {
+                **template.labels,
+                **labels(context.identity, context.attempt, role, step_index),
+                **network_labels(network),
+            },
             "annotations": annotations,
             "ownerReferences": [owner_reference(context.identity)],
         },

@@ -7,7 +7,17 @@ from dataclasses import dataclass
 from multistep.api.spec import ArtifactSpec, MultiStepTrialSpec
 from multistep.api.status import WorkspaceStatus
 from multistep.pods.names import TrialIdentity
-from multistep.task import ArtifactConfig, Overrides, PhaseOverrides, Step, Task, VerifierOverrides
+from multistep.pods.network_engine import NetworkEngine
+from multistep.task import (
+    ArtifactConfig,
+    EnvironmentOverrides,
+    Overrides,
+    PhaseOverrides,
+    Step,
+    Task,
+    VerifierEnvironment,
+    VerifierOverrides,
+)
 
 
 def artifact_config(artifact: ArtifactSpec) -> ArtifactConfig:
@@ -29,23 +39,35 @@ class TrialContext:
     workspace: WorkspaceStatus
     attempt: int
     operator_image: str
+    network_engine: NetworkEngine = NetworkEngine.NONE
 
     @property
     def image(self) -> str:
         """The image of the task's environment; a valid task has one, see `engine.start`."""
         return self.spec.environment.image or self.task.config.environment.docker_image or ""
 
+    def verifier_image(self, own: VerifierEnvironment) -> str:
+        """Return the image of a separate verifier; empty where it would have to be built, which `engine.start` refuses."""
+        own_image = own.docker_image if own.tests_bundled else self.image
+        return self.spec.verifier.image or own_image or ""
+
     @property
     def overrides(self) -> Overrides:
         """What the trial sets over its task."""
         agent, verifier = self.spec.agent, self.spec.verifier
         return Overrides(
-            agent=PhaseOverrides(override_timeout_sec=agent.timeout_seconds, max_timeout_sec=agent.max_timeout_seconds),
+            agent=PhaseOverrides(
+                override_timeout_sec=agent.timeout_seconds,
+                max_timeout_sec=agent.max_timeout_seconds,
+                extra_allowed_hosts=agent.extra_allowed_hosts,
+            ),
             verifier=VerifierOverrides(
                 override_timeout_sec=verifier.timeout_seconds,
                 max_timeout_sec=verifier.max_timeout_seconds,
                 disable=verifier.disabled,
+                extra_allowed_hosts=verifier.extra_allowed_hosts,
             ),
+            environment=EnvironmentOverrides(extra_allowed_hosts=self.spec.environment.extra_allowed_hosts),
             artifacts=[artifact_config(artifact) for artifact in self.spec.artifacts],
             timeout_multiplier=self.spec.timeout_multiplier,
             agent_timeout_multiplier=agent.timeout_multiplier,

@@ -17,6 +17,8 @@ ARTIFACTS_MOUNT = "/.multistep/artifacts"
 SOLUTION_MOUNT = "/.multistep/solution"
 SHARED_TESTS_MOUNT = "/.multistep/tests/shared"
 STEP_TESTS_MOUNT = "/.multistep/tests/step"
+TURN_MOUNT = "/.multistep/turn"
+PROBE_MOUNT = "/.multistep/probe"
 
 STAGE_MOUNT = "/workspace"
 BUNDLE_MOUNT = "/bundle"
@@ -42,9 +44,9 @@ def step_results(step_name: str, entry: str) -> str:
     return f"{TRIAL}/steps/{step_name}/{entry}"
 
 
-def run_directory(role: str, step_index: int) -> str:
+def run_directory(role: str, step_index: int, number: int = 1) -> str:
     """Return the path on the volume of a pod's own records (the at-most-once marker among them)."""
-    return f"run/{role}-{step_index}"
+    return f"run/{role}-{step_index}" + ("" if number == 1 else f"-{number}")
 
 
 def mount(path: str, sub_path: str | None, *, read_only: bool = False) -> Mount:
@@ -58,3 +60,11 @@ def mount(path: str, sub_path: str | None, *, read_only: bool = False) -> Mount:
 
 
 TOOLS_VOLUME_MOUNT = mount(TOOLS_MOUNT, TOOLS, read_only=True)
+
+TURN_VOLUME = {"name": "turn", "emptyDir": {}}
+TURN_VOLUME_MOUNT = {"name": "turn", "mountPath": TURN_MOUNT}
+"""Where the two containers of a step pod that is graded in place say whose turn it is."""
+
+PROBE_VOLUME = {"name": "probe", "emptyDir": {}}
+PROBE_VOLUME_MOUNT = {"name": "probe", "mountPath": PROBE_MOUNT}
+"""Where a verifier's image says who its own user is."""

@@ -8,14 +8,18 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from multistep.api.common import GROUP
+from multistep.task import NetworkMode, NetworkPolicy
 
 LABEL_TRIAL = f"{GROUP}/trial"
 LABEL_TRIAL_UID = f"{GROUP}/trial-uid"
 LABEL_ROLE = f"{GROUP}/role"
 LABEL_STEP_INDEX = f"{GROUP}/step-index"
 LABEL_ATTEMPT = f"{GROUP}/attempt"
+LABEL_NETWORK = f"{GROUP}/network"
 LABEL_MANAGED_BY = "app.kubernetes.io/managed-by"
 ANNOTATION_STEP_NAME = f"{GROUP}/step-name"
+ANNOTATION_REGRADE = f"{GROUP}/regrade-requested-at"
+ANNOTATION_REGRADE_STEP = f"{GROUP}/regrade-step"
 MANAGER = "multistep-operator"
 
 _MAX_LABEL = 63
@@ -26,8 +30,10 @@ class Role(StrEnum):
     """What a pod of a trial is for."""
 
     PREPARE = "prepare"
+    SETUP = "setup"
     STEP = "step"
     VERIFIER = "verifier"
+    REGRADE = "regrade"
 
 
 @dataclass(frozen=True)
@@ -55,10 +61,10 @@ def base_name(trial: TrialIdentity, attempt: int) -> str:
     return f"{_shorten(trial.name, 26)}-{digest}{retry}"
 
 
-def pod_name(trial: TrialIdentity, attempt: int, role: Role, step_index: int | None = None) -> str:
-    """Return a pod's name; at most 63 characters, so that it is a valid host name too."""
+def pod_name(trial: TrialIdentity, attempt: int, role: Role, step_index: int | None = None, number: int = 1) -> str:
+    """Return a pod's name; at most 63 characters, so that it is a valid host name too. `number`: which of its kind it is."""
     suffix = role.value if step_index is None else f"{role.value}-{step_index}"
-    return f"{base_name(trial, attempt)}-{suffix}"
+    return f"{base_name(trial, attempt)}-{suffix}" + ("" if number == 1 else f"-{number}")
 
 
 def claim_name(trial: TrialIdentity, attempt: int) -> str:
@@ -94,3 +100,23 @@ def labels(
     if step_index is not None:
         result[LABEL_STEP_INDEX] = str(step_index)
     return result
+
+
+def network_labels(policy: NetworkPolicy | None) -> dict[str, str]:
+    """Return the label by which a network policy finds the pods that it holds for; none where all may be reached."""
+    if policy is None or policy.mode is NetworkMode.PUBLIC:
+        return {}
+    return {LABEL_NETWORK: network_key(policy)}
+
+
+def network_key(policy: NetworkPolicy) -> str:
+    """Return a short name of what a policy allows, the same for the same modes and hosts."""
+    if policy.mode is NetworkMode.NO_NETWORK:
+        return policy.mode.value
+    digest = hashlib.sha256("\n".join(sorted(policy.hosts)).encode()).hexdigest()[:_HASH_LENGTH]
+    return f"{policy.mode.value}-{digest}"
+
+
+def policy_name(trial: TrialIdentity, policy: NetworkPolicy) -> str:
+    """Return the name of the network policy object of a trial."""
+    return f"{base_name(trial, 1)}-{network_key(policy)}"

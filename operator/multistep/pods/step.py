@@ -1,90 +1,84 @@
-"""The step pod (workdir, setup.sh, healthcheck, agent) and the verifier pod (tests, reward)."""
+"""The step pod: workdir, setup.sh, healthcheck and agent; and the setup pod, where setup and agent differ in what they may reach."""
 
 from __future__ import annotations
 
-from multistep.api.spec import AgentName, Persistence
+from multistep.api.spec import AgentName
 from multistep.pods import environment, layout
+from multistep.pods.accelerators import accelerators
 from multistep.pods.collection import artifact_arguments, collect_arguments
 from multistep.pods.common import MAIN_CONTAINER, Manifest, container, pod, resources
 from multistep.pods.context import TrialContext
 from multistep.pods.environment import literal
+from multistep.pods.mcp import mcp_config
 from multistep.pods.names import Role
-from multistep.task import CollectConfig, EffectiveStep, HealthcheckConfig, Step, effective_step
+from multistep.pods.phase import (
+    KILL_GRACE_SECONDS,
+    SLACK_SECONDS,
+    filesystem_mounts,
+    log_mounts,
+    seconds,
+    settings,
+    user,
+)
+from multistep.pods.verifier import side_verifier, verifies_in_step_pod, verifying_seconds
+from multistep.task import CollectConfig, EffectiveStep, HealthcheckConfig, Step
 
-KILL_GRACE_SECONDS = 10
-"""Between TERM and KILL when a timeout ends a process tree."""
 
-SLACK_SECONDS = 60
-"""What the runner's own work may take on top of the stages' limits before Kubernetes ends the pod."""
+def needs_setup_pod(context: TrialContext, index: int) -> bool:
+    """Whether a step's setup runs in a pod of its own: a pod has one network policy, and the agent's phase has another one."""
+    step = context.step(index)
+    network = settings(context, step).network
+    return network.agent_environment != network.agent_phase and (step.has_setup or bool(_healthchecks(context, step)))
 
 
-def settings(context: TrialContext, step: Step) -> EffectiveStep:
-    """Return the settings that hold for a step: the step's own, else the task's, else the format's defaults."""
-    return effective_step(context.task, step, context.overrides)
+def setup_pod(context: TrialContext, index: int) -> Manifest:
+    """Return the pod that runs setup.sh and healthchecks in the network of the environment, before the agent's pod."""
+    step = context.step(index)
+    effective = settings(context, step)
+    main = _container(context, Role.SETUP, step, ["--part=setup", *_setup_arguments(context, step)])
+    return pod(
+        context,
+        Role.SETUP,
+        [main],
+        step_index=index,
+        deadline_seconds=setup_deadline(context, index),
+        network=effective.network.agent_environment,
+        accelerators=accelerators(context, effective.resources),
+    )
 
 
 def step_pod(context: TrialContext, index: int) -> Manifest:
     """Return the step pod of a step, by its index counted from 1."""
     step = context.step(index)
     effective = settings(context, step)
+    setup = ["--part=agent"] if needs_setup_pod(context, index) else _setup_arguments(context, step)
+    arguments = [*setup, *_agent_arguments(context, step, effective)]
+    in_step_pod = verifies_in_step_pod(context, step)
+    if in_step_pod:
+        arguments.append("--before-verifier=yes")
     agent = context.spec.agent
-    mounts = _filesystem_mounts(context)
-    mounts += [
-        *_log_mounts(step),
-        layout.mount(layout.INSTRUCTION_MOUNT, layout.step_source(step.name, "instruction.md"), read_only=True),
-        layout.mount(layout.ARTIFACTS_MOUNT, layout.step_results(step.name, "artifacts")),
-        layout.mount(layout.RUN_MOUNT, layout.run_directory(Role.STEP, index)),
-    ]
-    if step.has_workdir:
-        source = layout.step_source(step.name, "workdir")
-        mounts.append(layout.mount(layout.STEP_WORKDIR_MOUNT, source, read_only=True))
-    if agent.name is AgentName.ORACLE and step.solution is not None:
-        source = layout.step_source(step.name, "solution") if step.solution == "step" else f"{layout.TASK}/solution"
-        mounts.append(layout.mount(layout.SOLUTION_MOUNT, source, read_only=True))
-    if agent.image is not None:
-        mounts.append(layout.mount(agent.image.path, layout.AGENT_BINARIES, read_only=True))
-    main = container(context, MAIN_CONTAINER, _step_arguments(context, step, effective), mounts)
-    config = context.task.config
-    main["env"] = environment.merged(
-        environment.resolve(config.environment.env, context.spec.env),
-        environment.resolve(config.solution.env, context.spec.env) if agent.name is AgentName.ORACLE else [],
-        [environment.entry(variable) for variable in agent.env],
+    command = [] if agent.command is None else ["--", *(literal(word) for word in agent.command)]
+    main = _container(context, Role.STEP, step, [*arguments, *command])
+    containers, volumes = [main], []
+    if in_step_pod:
+        main["volumeMounts"].append(layout.TURN_VOLUME_MOUNT)
+        containers.append(side_verifier(context, step))
+        volumes.append(layout.TURN_VOLUME)
+    return pod(
+        context,
+        Role.STEP,
+        containers,
+        step_index=index,
+        volumes=volumes,
+        deadline_seconds=step_deadline(context, index),
+        network=effective.network.agent_phase,
+        accelerators=accelerators(context, effective.resources),
     )
-    main["resources"] = resources(effective.resources)
-    return pod(context, Role.STEP, [main], step_index=index, deadline_seconds=step_deadline(context, index))
 
 
-def verifier_pod(context: TrialContext, index: int) -> Manifest:
-    """Return the verifier pod of a step: the filesystem as the agent left it, plus the tests."""
-    step = context.step(index)
-    effective = settings(context, step)
-    mounts = _filesystem_mounts(context)
-    mounts += [
-        *_log_mounts(step),
-        layout.mount("/logs/verifier", layout.step_results(step.name, "verifier")),
-        layout.mount(layout.RUN_MOUNT, layout.run_directory(Role.VERIFIER, index)),
-    ]
-    if context.task.has_shared_tests:
-        mounts.append(layout.mount(layout.SHARED_TESTS_MOUNT, f"{layout.TASK}/tests", read_only=True))
-    if step.has_tests:
-        mounts.append(layout.mount(layout.STEP_TESTS_MOUNT, layout.step_source(step.name, "tests"), read_only=True))
-    arguments = [
-        "verify",
-        literal(f"--workdir={context.workspace.workdir}"),
-        literal(f"--user={_user(context, effective.verifier_user)}"),
-        f"--timeout={_seconds(effective.verifier_timeout_sec)}",
-        f"--kill-grace={KILL_GRACE_SECONDS}",
-        literal(f"--step-name={step.name}"),
-    ]
-    main = container(context, MAIN_CONTAINER, arguments, mounts)
-    config = context.task.config
-    main["env"] = environment.merged(
-        environment.resolve(config.environment.env, context.spec.env),
-        environment.resolve(effective.verifier_env, context.spec.env),
-        [environment.entry(variable) for variable in context.spec.verifier.env],
-    )
-    main["resources"] = resources(effective.resources)
-    return pod(context, Role.VERIFIER, [main], step_index=index, deadline_seconds=verifier_deadline(context, index))
+def setup_deadline(context: TrialContext, index: int) -> float:
+    """Return the seconds that a setup pod may live at most."""
+    return context.spec.start_deadline_seconds + _setup_seconds(context, context.step(index)) + SLACK_SECONDS
 
 
 def step_deadline(context: TrialContext, index: int) -> float | None:
@@ -93,67 +87,77 @@ def step_deadline(context: TrialContext, index: int) -> float | None:
     effective = settings(context, step)
     if effective.agent_timeout_sec is None:
         return None
-    checks = [step.config.healthcheck, context.task.config.environment.healthcheck if index == 1 else None]
     return (
         context.spec.start_deadline_seconds
-        + (context.spec.setup_timeout_seconds if step.has_setup else 0)
-        + sum(_healthcheck_seconds(check) for check in checks if check is not None)
+        + (0 if needs_setup_pod(context, index) else _setup_seconds(context, step))
         + max(0.0, effective.agent_timeout_sec)
         + sum(hook.timeout_sec + KILL_GRACE_SECONDS for hook in _hooks(context, step))
+        + (verifying_seconds(context, step) if verifies_in_step_pod(context, step) else 0)
         + KILL_GRACE_SECONDS
         + SLACK_SECONDS
     )
 
 
-def verifier_deadline(context: TrialContext, index: int) -> float:
-    """Return the seconds that a verifier pod may live at most."""
-    effective = settings(context, context.step(index))
-    return (
-        context.spec.start_deadline_seconds
-        + max(0.0, effective.verifier_timeout_sec)
-        + KILL_GRACE_SECONDS
-        + SLACK_SECONDS
-    )
-
-
-def _filesystem_mounts(context: TrialContext) -> list[layout.Mount]:
-    if context.spec.workspace.persistence is Persistence.WORKDIR:
-        return [layout.mount(context.workspace.workdir or "/", layout.WORKDIR)]
-    mounts = [
-        layout.mount(f"/{directory}", f"{layout.ROOT_FILESYSTEM}/{directory}")
-        for directory in context.workspace.directories
+def _container(context: TrialContext, role: Role, step: Step, arguments: list[str]) -> Manifest:
+    agent, effective = context.spec.agent, settings(context, step)
+    mounts = filesystem_mounts(context)
+    mounts += [
+        *log_mounts(step),
+        layout.mount(layout.INSTRUCTION_MOUNT, layout.step_source(step.name, "instruction.md"), read_only=True),
+        layout.mount(layout.ARTIFACTS_MOUNT, layout.step_results(step.name, "artifacts")),
+        layout.mount(layout.RUN_MOUNT, layout.run_directory(role, step.index)),
     ]
-    return [*mounts, layout.mount(layout.CARRY_MOUNT, layout.CARRY)]
-
-
-def _log_mounts(step: Step) -> list[layout.Mount]:
-    """Return what step pod and verifier pod both see of a step's results."""
-    return [
-        layout.mount("/logs/agent", layout.step_results(step.name, "agent")),
-        layout.mount("/logs/artifacts", layout.step_results(step.name, "artifacts/logs/artifacts")),
-    ]
-
-
-def _step_arguments(context: TrialContext, step: Step, effective: EffectiveStep) -> list[str]:
-    agent = context.spec.agent
-    arguments = [
+    if step.has_workdir:
+        source = layout.step_source(step.name, "workdir")
+        mounts.append(layout.mount(layout.STEP_WORKDIR_MOUNT, source, read_only=True))
+    if role is Role.STEP and agent.name is AgentName.ORACLE and step.solution is not None:
+        source = layout.step_source(step.name, "solution") if step.solution == "step" else f"{layout.TASK}/solution"
+        mounts.append(layout.mount(layout.SOLUTION_MOUNT, source, read_only=True))
+    if agent.image is not None:
+        mounts.append(layout.mount(agent.image.path, layout.AGENT_BINARIES, read_only=True))
+    common = [
         "step",
         literal(f"--workdir={context.workspace.workdir}"),
-        literal(f"--agent-user={_user(context, effective.agent_user)}"),
-        f"--agent={agent.name.value}",
-        f"--agent-timeout={_seconds(effective.agent_timeout_sec)}",
-        f"--setup-timeout={context.spec.setup_timeout_seconds}",
+        literal(f"--agent-user={user(context, effective.agent_user)}"),
+        f"--agent={agent.name.value if role is Role.STEP else AgentName.NOP.value}",
         f"--kill-grace={KILL_GRACE_SECONDS}",
         literal(f"--step-name={step.name}"),
     ]
-    if step.index == 1:
-        arguments += _healthcheck_arguments("environment", context.task.config.environment.healthcheck)
-    arguments += _healthcheck_arguments("step", step.config.healthcheck)
-    arguments += collect_arguments(_hooks(context, step), _user(context, None))
-    arguments += artifact_arguments(effective.artifacts)
-    if agent.command is not None:
-        arguments += ["--", *(literal(word) for word in agent.command)]
+    main = container(context, MAIN_CONTAINER, [*common, *arguments], mounts)
+    config = context.task.config
+    main["env"] = environment.merged(
+        environment.resolve(config.environment.env, context.spec.env),
+        environment.resolve(config.solution.env, context.spec.env) if agent.name is AgentName.ORACLE else [],
+        [environment.entry(variable) for variable in agent.env],
+    )
+    main["resources"] = resources(effective.resources, accelerators(context, effective.resources))
+    return main
+
+
+def _setup_arguments(context: TrialContext, step: Step) -> list[str]:
+    arguments = [f"--setup-timeout={context.spec.setup_timeout_seconds}"]
+    for name, check in _healthchecks(context, step).items():
+        prefix = f"--healthcheck-{name}"
+        arguments += [
+            literal(f"{prefix}-command={check.command}"),
+            f"{prefix}-interval={seconds(check.interval_sec)}",
+            f"{prefix}-timeout={seconds(check.timeout_sec)}",
+            f"{prefix}-start-period={seconds(check.start_period_sec)}",
+            f"{prefix}-start-interval={seconds(check.start_interval_sec)}",
+            f"{prefix}-retries={check.retries}",
+        ]
     return arguments
+
+
+def _agent_arguments(context: TrialContext, step: Step, effective: EffectiveStep) -> list[str]:
+    config = context.task.config.environment
+    return [
+        *([literal(f"--mcp-config={mcp_config(config.mcp_servers)}")] if config.mcp_servers else []),
+        *([literal(f"--skills-dir={config.skills_dir}")] if config.skills_dir else []),
+        f"--agent-timeout={seconds(effective.agent_timeout_sec)}",
+        *collect_arguments(_hooks(context, step), user(context, None)),
+        *artifact_arguments(effective.artifacts),
+    ]
 
 
 def _hooks(context: TrialContext, step: Step) -> list[CollectConfig]:
@@ -161,33 +165,17 @@ def _hooks(context: TrialContext, step: Step) -> list[CollectConfig]:
     return [*context.task.config.verifier.collect, *step.config.verifier.collect]
 
 
-def _healthcheck_arguments(name: str, check: HealthcheckConfig | None) -> list[str]:
-    if check is None:
-        return []
-    prefix = f"--healthcheck-{name}"
-    return [
-        literal(f"{prefix}-command={check.command}"),
-        f"{prefix}-interval={_seconds(check.interval_sec)}",
-        f"{prefix}-timeout={_seconds(check.timeout_sec)}",
-        f"{prefix}-start-period={_seconds(check.start_period_sec)}",
-        f"{prefix}-start-interval={_seconds(check.start_interval_sec)}",
-        f"{prefix}-retries={check.retries}",
-    ]
+def _healthchecks(context: TrialContext, step: Step) -> dict[str, HealthcheckConfig]:
+    """Return the checks that run before a step's agent; the environment's before the first step only."""
+    checks = {
+        "environment": context.task.config.environment.healthcheck if step.index == 1 else None,
+        "step": step.config.healthcheck,
+    }
+    return {name: check for name, check in checks.items() if check is not None}
 
 
-def _healthcheck_seconds(check: HealthcheckConfig) -> float:
-    return check.start_period_sec + max(1, check.retries) * (check.interval_sec + check.timeout_sec)
-
-
-def _seconds(value: float | None) -> str:
-    return "none" if value is None else format(value, "f").rstrip("0").rstrip(".")
-
-
-def _user(context: TrialContext, named: str | int | None) -> str:
-    """Return the user as the runner takes it: the task's, else the image's own; empty means root."""
-    if named is not None and named != "":
-        return str(named)
-    user = context.workspace.user
-    if user is None or user.uid == 0:
-        return ""
-    return str(user.uid) if user.passwd_gid == user.gid else f"{user.uid}:{user.gid}"
+def _setup_seconds(context: TrialContext, step: Step) -> float:
+    return (context.spec.setup_timeout_seconds if step.has_setup else 0) + sum(
+        check.start_period_sec + max(1, check.retries) * (check.interval_sec + check.timeout_sec)
+        for check in _healthchecks(context, step).values()
+    )

@@ -7,6 +7,7 @@ HEALTHCHECK_KEYS="command interval timeout start_period start_interval retries"
 set_defaults() {
 	OPT_workdir="" OPT_persistence="" OPT_step_name="" OPT_user="" OPT_agent_user="" OPT_agent=""
 	OPT_timeout=none OPT_agent_timeout=none OPT_setup_timeout=none OPT_kill_grace=10
+	OPT_part=all OPT_before_verifier=no OPT_after_agent=no OPT_tests=upload OPT_mcp_config="" OPT_skills_dir=""
 	for _when in environment step; do
 		eval "OPT_healthcheck_${_when}_command='' OPT_healthcheck_${_when}_interval=5 OPT_healthcheck_${_when}_timeout=30
 			OPT_healthcheck_${_when}_start_period=0 OPT_healthcheck_${_when}_start_interval=5 OPT_healthcheck_${_when}_retries=3"
@@ -14,9 +15,9 @@ set_defaults() {
 	case $ROLE in
 	probe) KNOWN_OPTIONS="" ;;
 	seed) KNOWN_OPTIONS=" persistence workdir " ;;
-	verify) KNOWN_OPTIONS=" workdir user timeout kill_grace step_name " ;;
+	verify) KNOWN_OPTIONS=" workdir user timeout kill_grace step_name tests place after_agent " ;;
 	step)
-		KNOWN_OPTIONS=" workdir agent_user agent agent_timeout setup_timeout kill_grace step_name artifact collect "
+		KNOWN_OPTIONS=" workdir agent_user agent agent_timeout setup_timeout kill_grace step_name artifact collect part before_verifier mcp_config skills_dir "
 		for _when in environment step; do
 			for _key in $HEALTHCHECK_KEYS; do KNOWN_OPTIONS="${KNOWN_OPTIONS}healthcheck_${_when}_$_key "; done
 		done
@@ -26,7 +27,7 @@ set_defaults() {
 
 parse_options() {
 	set_defaults
-	COMMAND_AT=0 ARTIFACT_COUNT=0 COLLECT_COUNT=0
+	COMMAND_AT=0 ARTIFACT_COUNT=0 COLLECT_COUNT=0 PLACE_COUNT=0
 	position=0
 	for word in "$@"; do
 		position=$((position + 1))
@@ -62,8 +63,12 @@ parse_option() {
 	case $key in
 	*_interval | *timeout | *_period | kill_grace) is_seconds "$value" || bad_option "--$flag: '$value' is no number of seconds" ;;
 	*_retries) is_integer "$value" || bad_option "--$flag: '$value' is no whole number" ;;
-	# These two may be given more than once.
+	part) is_one_of "$value" all setup agent || bad_option "--part: '$value' is none of all, setup, agent" ;;
+	tests) is_one_of "$value" upload bundled || bad_option "--tests: '$value' is neither upload nor bundled" ;;
+	before_verifier | after_agent) is_one_of "$value" yes no || bad_option "--$flag: '$value' is neither yes nor no" ;;
+	# These may be given more than once.
 	artifact) ARTIFACT_COUNT=$((ARTIFACT_COUNT + 1)) && key=artifact_$ARTIFACT_COUNT ;;
+	place) PLACE_COUNT=$((PLACE_COUNT + 1)) && key=place_$PLACE_COUNT ;;
 	collect) COLLECT_COUNT=$((COLLECT_COUNT + 1)) && key=collect_$COLLECT_COUNT ;;
 	esac
 	eval "OPT_$key=\$value"
@@ -90,6 +95,12 @@ check_options() {
 	"" | /*) ;;
 	*) bad_option "--workdir: '$OPT_workdir' is no absolute path" ;;
 	esac
+}
+
+# is_one_of VALUE WORD...
+is_one_of() {
+	for _word in "$2" "$3" "${4-$2}"; do [ "$1" != "$_word" ] || return 0; done
+	return 1
 }
 
 is_seconds() {

@@ -20,6 +20,8 @@ umask 022
 . "$TOOLS/runner/files.sh"
 . "$TOOLS/runner/carry.sh"
 . "$TOOLS/runner/collect.sh"
+. "$TOOLS/runner/turn.sh"
+. "$TOOLS/runner/place.sh"
 
 ROLE=${1-}
 case $ROLE in

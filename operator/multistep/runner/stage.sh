@@ -64,7 +64,7 @@ start_follower() {
 	# 5 keeps the pipe open until the program has it, 8 lets us see whether anything is left in it.
 	exec 5<>"$PIPES/output"
 	exec 8<"$PIPES/output"
-	tee /proc/self/fd/9 <"$PIPES/output" 5>&- 6>&- 7>&- 8<&- &
+	tee /proc/self/fd/9 <"$PIPES/output" 4>&- 5>&- 6>&- 7>&- 8<&- &
 	FOLLOWER=$!
 }
 
@@ -75,7 +75,7 @@ launch() {
 	while read -r -t 0 _ <&7; do read -r _ <&7; done
 	# -p names a file that is not there: without it the search for a running busybox would find ourselves, and start nothing.
 	start-stop-daemon -S -b -p "$PIPES/none" -x "$TOOLS/busybox" -- sh "$TOOLS/runner/launch.sh" \
-		"$PIPES" "$WORKDIR" "$stage_user" "$stage_input" "$STAGE_EXTRA" "$@" 5>&- 6>&- 7>&- 8<&- 9>&- >&2
+		"$PIPES" "$WORKDIR" "$stage_user" "$stage_input" "$STAGE_EXTRA" "$@" 4>&- 5>&- 6>&- 7>&- 8<&- 9>&- >&2
 	STAGE_EXIT=126
 	LAUNCHED=""
 	clock
@@ -122,7 +122,7 @@ await_program() {
 }
 
 resume_follower() {
-	tee -a /proc/self/fd/9 <&8 6>&- 7>&- &
+	tee -a /proc/self/fd/9 <&8 4>&- 6>&- 7>&- &
 	FOLLOWER=$!
 	KNOWN="$KNOWN$(look_at "$FOLLOWER" && printf '%s' "$FOLLOWER:$START") "
 }

@@ -3,12 +3,14 @@
 RUN=/.multistep/run
 INSTRUCTION=/.multistep/step/instruction.md
 STEP_WORKDIR=/.multistep/step/workdir
+MCP_CONFIG=/.multistep/mcp.json
 SOLUTION=/.multistep/solution
 
 run_role() {
 	WORKDIR=${OPT_workdir:-/}
 	AGENT_USER=$OPT_agent_user
 	KILL_GRACE=$OPT_kill_grace
+	[ "$OPT_before_verifier" = no ] || hold_turn agent
 	# At most once: whatever made this pod start again, an expensive agent must not run twice.
 	if ! mkdir -p "$RUN" || ! chmod 0700 "$RUN" || ! mkdir "$RUN/started" 2>/dev/null; then
 		if [ -d "$RUN/started" ]; then
@@ -16,14 +18,27 @@ run_role() {
 		else
 			say_fault RunnerError runner "the step's marker cannot be written to $RUN: is the volume full, or read-only?"
 		fi
-		write_report ""
-		exit 0
+		leave
 	fi
 	now >"$RUN/started-at"
 	run_stages "$@"
 	end_if_terminated agent
 	carry_out || set_fault CarryError runner "" ""
+	leave
+}
+
+# leave: report and end; before a verifier in the other container only after it, so that what the agent left running stays for it.
+# Being told to end from here on is about the verifier: the report is written.
+leave() {
 	write_report ""
+	if [ "$OPT_before_verifier" = yes ]; then
+		case $FAULT in
+		null | *'"type":"AgentTimeoutError"'* | *'"type":"NonZeroAgentExitCodeError"'*) ;;
+		*) : >"$TURN/no-verification" ;;
+		esac
+		end_turn
+		await_turn verifier
+	fi
 	exit 0
 }
 
@@ -42,16 +57,24 @@ run_stages() {
 		return 0
 	fi
 	end_if_terminated runner
-	healthcheck environment || return 0
-	copy_workdir || return 0
-	end_if_terminated workdir
-	setup || return 0
-	healthcheck step || return 0
-	end_if_terminated setup
+	if [ "$OPT_part" != agent ]; then
+		set_up || return 0
+		[ "$OPT_part" = all ] || return 0
+	fi
 	run_agent "$@"
 	end_if_terminated agent
 	run_hooks
 	collect_artifacts
+}
+
+# set_up: what comes before the agent; where that has another network, in a pod of its own.
+set_up() {
+	healthcheck environment || return 1
+	copy_workdir || return 1
+	end_if_terminated workdir
+	setup || return 1
+	healthcheck step || return 1
+	end_if_terminated setup
 }
 
 copy_workdir() {
@@ -128,6 +151,7 @@ run_agent() {
 		shift "$((COMMAND_AT - 1))"
 		quote "MULTISTEP_STEP_NAME=$OPT_step_name"
 		STAGE_EXTRA="MULTISTEP_INSTRUCTION_FILE=$INSTRUCTION $QUOTED"
+		hand_over_environment
 		run_stage agent "$AGENT_USER" "$OPT_agent_timeout" /logs/agent/command.txt "$INSTRUCTION" "$@"
 		STAGE_EXTRA=""
 		if [ -n "$TIMED_OUT" ]; then
@@ -137,6 +161,17 @@ run_agent() {
 		fi
 		;;
 	esac
+}
+
+# hand_over_environment: tell the agent of the task's MCP servers and skills.
+hand_over_environment() {
+	if [ -n "$OPT_mcp_config" ]; then
+		printf '%s\n' "$OPT_mcp_config" >"$MCP_CONFIG"
+		STAGE_EXTRA="$STAGE_EXTRA MULTISTEP_MCP_CONFIG_FILE=$MCP_CONFIG"
+	fi
+	[ -n "$OPT_skills_dir" ] || return 0
+	quote "MULTISTEP_SKILLS_DIR=$OPT_skills_dir"
+	STAGE_EXTRA="$STAGE_EXTRA $QUOTED"
 }
 
 run_oracle() {

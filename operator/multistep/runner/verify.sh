@@ -1,6 +1,7 @@
 # verify: the tests, in the filesystem as the agent left it, and the reward file handed back as it is.
 
 RUN=/.multistep/run
+PROBE=/.multistep/probe
 LOG=/logs/verifier/test-stdout.txt
 INLINE_BYTES=2000
 LARGEST_BYTES=1048576
@@ -8,12 +9,23 @@ NO_REWARD=',"reward":null,"crlf":false'
 
 run_role() {
 	REPORT_ROLE=verifier
-	WORKDIR=${OPT_workdir:-/}
+	# A separate verifier works where its image says.
+	WORKDIR=${OPT_workdir:-$(readlink "/proc/$$/cwd")}
+	[ -n "$OPT_user" ] || [ ! -f "$PROBE/user" ] || OPT_user=$(cat "$PROBE/user")
 	KILL_GRACE=$OPT_kill_grace
 	REWARD=null
 	CRLF=false
 	mkdir -p "$RUN"
 	chmod 0700 "$RUN"
+	if [ "$OPT_after_agent" = yes ]; then
+		hold_turn verifier
+		await_turn agent
+		end_if_terminated verifier "$NO_REWARD"
+		if [ -e "$TURN/no-verification" ]; then
+			write_report "$NO_REWARD"
+			exit 0
+		fi
+	fi
 	run_tests
 	end_if_terminated verifier "$NO_REWARD"
 	carry_out || set_fault CarryError runner "" ""
@@ -35,7 +47,8 @@ run_tests() {
 	open_logs /logs/agent /logs/artifacts /logs/verifier
 	# What lies here is stale: a reward that somebody else wrote must never be read.
 	if ! mkdir -p "$WORKDIR" 2>"$RUN/tests.log" ||
-		! find /logs/verifier -mindepth 1 -maxdepth 1 -exec rm -rf {} + 2>>"$RUN/tests.log" || ! bring_tests 2>>"$RUN/tests.log"; then
+		! find /logs/verifier -mindepth 1 -maxdepth 1 -exec rm -rf {} + 2>>"$RUN/tests.log" ||
+		! place_artifacts 2>>"$RUN/tests.log" || ! bring_tests 2>>"$RUN/tests.log"; then
 		set_fault AddTestsDirError verifier "" "$RUN/tests.log"
 		return 0
 	fi
@@ -52,8 +65,9 @@ run_tests() {
 	hand_over_reward
 }
 
-# bring_tests: /tests is made anew, in the container's own layer: whatever lies there, the agent may have made it.
+# bring_tests: where the image does not bring them, /tests is made anew, in the container's own layer: whatever lies there, the agent may have made it.
 bring_tests() {
+	[ "$OPT_tests" = upload ] || return 0
 	rm -rf /tests && mkdir -m 755 /tests || return 1
 	overlay /.multistep/tests/shared /tests && overlay /.multistep/tests/step /tests || return 1
 	# A directory of that name is run, too, and fails as in the reference.

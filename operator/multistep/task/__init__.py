@@ -11,16 +11,17 @@ from multistep.task.config import (
     VerifierEnvironmentMode,
 )
 from multistep.task.directory import tree_from_directory
-from multistep.task.effective import EffectiveStep, Resources, effective_step
+from multistep.task.effective import EffectiveStep, effective_step
 from multistep.task.effective_network import NetworkPlan, NetworkPolicy
 from multistep.task.env_template import EnvReference, parse_env_value
-from multistep.task.environment import EnvironmentConfig, HealthcheckConfig
+from multistep.task.environment import EnvironmentConfig, HealthcheckConfig, McpServerConfig
 from multistep.task.inline import tree_from_inline
 from multistep.task.instruction import instruction_text
 from multistep.task.load import LoadedTask, load_task
-from multistep.task.network import NetworkMode
-from multistep.task.overrides import Overrides, PhaseOverrides, VerifierOverrides
+from multistep.task.network import NetworkMode, normalize_host
+from multistep.task.overrides import EnvironmentOverrides, Overrides, PhaseOverrides, VerifierOverrides
 from multistep.task.problem import Problem
+from multistep.task.resources import Resources
 from multistep.task.task import Step, Task
 from multistep.task.tree import Entry, FileTree, TaskTreeError
 from multistep.task.unsupported import unsupported
@@ -36,10 +37,12 @@ __all__ = [
     "Entry",
     "EnvReference",
     "EnvironmentConfig",
+    "EnvironmentOverrides",
     "FileTree",
     "HealthcheckConfig",
     "Limits",
     "LoadedTask",
+    "McpServerConfig",
     "NetworkMode",
     "NetworkPlan",
     "NetworkPolicy",
@@ -61,6 +64,7 @@ __all__ = [
     "extract",
     "instruction_text",
     "load_task",
+    "normalize_host",
     "pack",
     "parse_env_value",
     "split",

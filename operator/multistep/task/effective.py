@@ -9,18 +9,9 @@ from multistep.task.config import AgentConfig, StepConfig, TaskConfig, User, Ver
 from multistep.task.effective_network import NetworkPlan, network_plan
 from multistep.task.environment import HealthcheckConfig
 from multistep.task.overrides import Overrides, PhaseOverrides
+from multistep.task.resources import Resources, environment_resources
 from multistep.task.task import Step, Task
 from multistep.task.verifier_environment import VerifierEnvironment, verifier_environment, verifier_mode
-
-
-@dataclass(frozen=True)
-class Resources:
-    """What the agent's environment asks for; None means no setting."""
-
-    cpus: int | float | None
-    memory_mb: int | None
-    storage_mb: int | None
-    gpus: int | None
 
 
 @dataclass(frozen=True)
@@ -84,7 +75,7 @@ def effective_step(task: Task, step: Step | None, overrides: Overrides = _NO_OVE
         network=network_plan(config, own, overrides),
         artifacts=_artifacts(config, own, overrides),
         healthcheck=own.healthcheck if own else None,
-        resources=_resources(config, overrides),
+        resources=environment_resources(config.environment, overrides.environment),
     )
 
 
@@ -114,13 +105,3 @@ def _scaled(base: float, phase: PhaseOverrides, multiplier: float | None, overri
 
 def _artifacts(config: TaskConfig, own: StepConfig | None, overrides: Overrides) -> tuple[ArtifactConfig, ...]:
     return tuple(collected([*config.artifacts, *overrides.artifacts, *(own.artifacts if own else [])]))
-
-
-def _resources(config: TaskConfig, overrides: Overrides) -> Resources:
-    table, over = config.environment, overrides.environment
-    return Resources(
-        cpus=table.cpus if over.override_cpus is None else over.override_cpus,
-        memory_mb=table.memory_mb if over.override_memory_mb is None else over.override_memory_mb,
-        storage_mb=table.storage_mb if over.override_storage_mb is None else over.override_storage_mb,
-        gpus=table.gpus if over.override_gpus is None else over.override_gpus,
-    )

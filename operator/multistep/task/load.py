@@ -13,7 +13,7 @@ from multistep.task.problem import Problem
 from multistep.task.required_files import missing_files
 from multistep.task.task import Origin, Step, Task
 from multistep.task.tree import FileTree
-from multistep.task.unknown import unknown_keys
+from multistep.task.unknown import ignored_settings, unknown_keys
 from multistep.task.validation import validate
 from multistep.task.verifier_environment import SHARED_TESTS_DIRECTORY, has_definition, step_tests_directory
 
@@ -47,7 +47,8 @@ def load_task(tree: FileTree, *, verification_disabled: bool = False) -> LoadedT
     validated = validate(document)
     config = validated.config
     rules = IgnoreRules(tree)
-    warnings = (*unknown_keys(document), *link_warnings(tree, config, rules))
+    ignored = [] if config is None else ignored_settings(config)
+    warnings = (*unknown_keys(document), *ignored, *link_warnings(tree, config, rules))
     problems += validated.problems
     if config is not None:
         problems += number_problems(config)

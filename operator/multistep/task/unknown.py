@@ -28,6 +28,18 @@ def unknown_keys(document: dict[str, Any]) -> list[Problem]:
     return found
 
 
+def ignored_settings(config: TaskConfig) -> list[Problem]:
+    """Return a warning for each setting that a verifier's environment may have and nobody acts upon, in the reference neither."""
+    tables = [("verifier", config.verifier)]
+    tables += [(f"steps[{number}].verifier", step.verifier) for number, step in enumerate(config.steps or [])]
+    return [
+        Problem(CONFIG, f"{key}.environment.{name}", None, "nothing acts upon this in a verifier's environment")
+        for key, verifier in tables
+        for name in ("healthcheck", "mcp_servers", "skills_dir")
+        if verifier.environment is not None and getattr(verifier.environment, name)
+    ]
+
+
 def _walk(document: dict[str, Any], model: type[BaseModel], path: str, found: list[Problem]) -> None:
     known = model.model_fields.keys() | _ACCEPTED.get(model.__name__, set())
     for key, value in document.items():

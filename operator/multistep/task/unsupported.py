@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from multistep.task.artifacts import MAIN_SERVICE, Artifact, ArtifactConfig
-from multistep.task.config import TaskConfig, VerifierConfig, VerifierEnvironmentMode
-from multistep.task.environment import TaskOS
+from multistep.task.config import TaskConfig, VerifierConfig
+from multistep.task.environment import EnvironmentConfig, TaskOS
 from multistep.task.load import COMPOSE_FILE, TRAJECTORY_FILE
-from multistep.task.network import NetworkMode, PhaseNetwork
 from multistep.task.parse import CONFIG
 from multistep.task.problem import Problem, shown
 from multistep.task.task import Task
-from multistep.task.verifier_environment import verifier_mode
 
 
 def unsupported(task: Task) -> list[Problem]:
@@ -32,46 +30,16 @@ def _compose(task: Task) -> Iterator[Problem]:
 
 
 def _windows(task: Task) -> Iterator[Problem]:
-    if task.config.environment.os is TaskOS.WINDOWS:
-        yield Problem(CONFIG, "environment.os", "'windows'", "only linux can be run")
+    for key, environment in _environments(task.config):
+        if environment.os is TaskOS.WINDOWS:
+            yield Problem(CONFIG, f"{key}.os", "'windows'", "only linux can be run")
 
 
-def _separate_verifiers(task: Task) -> Iterator[Problem]:
-    advice = 'a verifier with its own environment cannot be run yet: set environment_mode = "shared"'
-    for step in task.steps:
-        if verifier_mode(task.config, step.config) is VerifierEnvironmentMode.SEPARATE:
-            yield Problem(CONFIG, f"steps[{step.index - 1}].verifier", f"step {step.name!r}", advice)
-
-
-def _gpus(task: Task) -> Iterator[Problem]:
-    for name in ("gpus", "gpu_types"):
-        value = getattr(task.config.environment, name)
-        if value:
-            yield Problem(CONFIG, f"environment.{name}", shown(value), "GPUs cannot be requested yet")
-
-
-def _tpu(task: Task) -> Iterator[Problem]:
-    tpu = task.config.environment.tpu
-    if tpu is not None:
-        yield Problem(CONFIG, "environment.tpu", shown(tpu.type), "TPUs cannot be requested yet")
-
-
-def _network_mode(task: Task) -> Iterator[Problem]:
-    modes = [("environment", task.config.environment.network_mode)]
-    modes += [(key, phase.network_mode) for key, phase in _phases(task) if phase.network_mode is not None]
-    for key, mode in modes:
-        if mode is not NetworkMode.PUBLIC:
-            advice = "restricting the network cannot be enforced yet"
-            yield Problem(CONFIG, f"{key}.network_mode", shown(mode.value), advice)
-
-
-def _allowed_hosts(task: Task) -> Iterator[Problem]:
-    hosts = [("environment", task.config.environment.allowed_hosts)]
-    hosts += [(key, phase.allowed_hosts) for key, phase in _phases(task)]
-    for key, allowed in hosts:
-        if allowed:
-            advice = "allowing some hosts only cannot be enforced yet"
-            yield Problem(CONFIG, f"{key}.allowed_hosts", shown(allowed), advice)
+def _accelerators(task: Task) -> Iterator[Problem]:
+    for key, environment in _environments(task.config):
+        if environment.gpus and environment.tpu is not None:
+            advice = "an environment has GPUs or TPUs, not both: remove one"
+            yield Problem(CONFIG, f"{key}.tpu", shown(environment.tpu.type), advice)
 
 
 def _artifacts_of_services(task: Task) -> Iterator[Problem]:
@@ -97,31 +65,11 @@ def _collect_hooks(task: Task) -> Iterator[Problem]:
                 yield Problem(CONFIG, f"{key}.collect[{number}].service", shown(hook.service), advice)
 
 
-def _mcp_servers(task: Task) -> Iterator[Problem]:
-    if task.config.environment.mcp_servers:
-        yield Problem(CONFIG, "environment.mcp_servers", None, "MCP servers are not handed to agents yet")
-
-
-def _skills(task: Task) -> Iterator[Problem]:
-    directory = task.config.environment.skills_dir
-    if directory:
-        yield Problem(CONFIG, "environment.skills_dir", shown(directory), "skills are not handed to agents yet")
-
-
 def _trajectories(task: Task) -> Iterator[Problem]:
     files = [path for path in task.files if path == TRAJECTORY_FILE]
     files += [f"steps/{step.name}/{TRAJECTORY_FILE}" for step in task.steps if step.has_trajectory]
     for path in files:
         yield Problem(path, None, None, "agents cannot be seeded with an earlier conversation yet: remove the file")
-
-
-def _phases(task: Task) -> Iterator[tuple[str, PhaseNetwork]]:
-    yield "agent", task.config.agent
-    yield "verifier", task.config.verifier
-    for step in task.steps:
-        key = f"steps[{step.index - 1}]"
-        yield f"{key}.agent", step.config.agent
-        yield f"{key}.verifier", step.config.verifier
 
 
 def _artifact_lists(task: Task) -> Iterator[tuple[str, list[Artifact]]]:
@@ -135,6 +83,13 @@ def _paths(artifacts: list[Artifact]) -> list[str]:
     return ["|".join([entry.source, entry.destination or "", *entry.exclude]) for entry in entries]
 
 
+def _environments(config: TaskConfig) -> Iterator[tuple[str, EnvironmentConfig]]:
+    yield "environment", config.environment
+    for key, verifier in _verifiers(config):
+        if verifier.environment is not None:
+            yield f"{key}.environment", verifier.environment
+
+
 def _verifiers(config: TaskConfig) -> Iterator[tuple[str, VerifierConfig]]:
     yield "verifier", config.verifier
     for number, step in enumerate(config.steps or []):
@@ -145,15 +100,9 @@ _CHECKS: tuple[Callable[[Task], Iterator[Problem]], ...] = (
     _single_step,
     _compose,
     _windows,
-    _separate_verifiers,
-    _gpus,
-    _tpu,
-    _network_mode,
-    _allowed_hosts,
+    _accelerators,
     _artifacts_of_services,
     _odd_artifacts,
     _collect_hooks,
-    _mcp_servers,
-    _skills,
     _trajectories,
 )

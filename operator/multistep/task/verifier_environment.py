@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from multistep.task.config import StepConfig, TaskConfig, VerifierEnvironmentMode
 from multistep.task.environment import EnvironmentConfig
+from multistep.task.resources import Resources, environment_resources
 from multistep.task.tree import FileTree
 
 ENVIRONMENT_DIRECTORY = "environment"
@@ -21,8 +22,7 @@ class VerifierEnvironment:
         docker_image: a ready image; None where it is built from `definition_directory`.
         definition_directory: directory of the task that describes the image.
         tests_bundled: whether the image brings the tests, so that none are uploaded.
-        cpus: CPU cores; None means no setting.
-        memory_mb: memory in MiB; None means no setting.
+        resources: what it asks for.
         workdir: working directory; None means the image's own.
         env: environment variables, references not resolved.
     """
@@ -30,8 +30,7 @@ class VerifierEnvironment:
     docker_image: str | None
     definition_directory: str
     tests_bundled: bool
-    cpus: int | float | None = None
-    memory_mb: int | None = None
+    resources: Resources
     workdir: str | None = None
     env: dict[str, str] = field(default_factory=dict)
 
@@ -87,5 +86,5 @@ def verifier_environment(
             break
     settings = verifier_settings(config, step)
     return VerifierEnvironment(
-        image, directory, bundled, settings.cpus, settings.memory_mb, settings.workdir, dict(settings.env)
+        image, directory, bundled, environment_resources(settings), settings.workdir, dict(settings.env)
     )

@@ -11,7 +11,7 @@ from multistep.cli.app import app
 
 @pytest.fixture
 def task(tmp_path: Path) -> Path:
-    config = '[agent]\ntimeout_sec = 90\nuser = "bob"\n[environment]\ndocker_image = "i:1"\ngpus = 2'
+    config = '[agent]\ntimeout_sec = 90\nuser = "bob"\n[environment]\ndocker_image = "i:1"\nos = "windows"'
     for path, text in task_files(
         2, config=config, step_config={2: "min_reward = 0.5\n[steps.agent]\ntimeout_sec = 5"}
     ).items():
@@ -30,7 +30,7 @@ def test_table_shows_what_holds_for_each_step(task: Path) -> None:
     first, second = (next(line for line in lines if f"step {number}" in line) for number in (1, 2))
     assert "90 s" in first and "bob" in first and "600 s" in first
     assert "5 s" in second and "0.5" in second
-    assert any(line.startswith("cannot be run: task.toml: environment.gpus") for line in lines)
+    assert any(line.startswith("cannot be run: task.toml: environment.os") for line in lines)
 
 
 def test_json_and_yaml_say_the_same(task: Path) -> None:

@@ -11,7 +11,8 @@ from multistep.pods.environment import literal, resolve
 from multistep.pods.names import Role, TrialIdentity, claim_name, label_value, labels, pod_name, snapshot_name
 from multistep.pods.outcome import observe_pod
 from multistep.pods.prepare import prepare_pod
-from multistep.pods.step import step_pod, verifier_pod
+from multistep.pods.step import step_pod
+from multistep.pods.verifier import verifier_pod
 from multistep.task import load_task, tree_from_inline
 
 NAMES = ["a", "x" * 253, "with.dots.in-it", "a" * 40 + ".", "0"]

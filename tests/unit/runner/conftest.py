@@ -7,6 +7,7 @@ import shutil
 import signal
 import subprocess
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -118,6 +119,7 @@ class Container:
     directory: str = "/"
     user: str = "0"
     artifacts: bool = False
+    started: list["subprocess.Popen[str]"] = field(default_factory=list)
 
     def write(self, path: str, text: str, mode: int = 0o644) -> Path:
         target = self.volume / path
@@ -178,7 +180,7 @@ class Container:
             ["/.multistep/bin/busybox", "sh", "-c", enter, "enter", self.directory] if self.directory != "/" else []
         )
         command += ["/.multistep/bin/busybox", "sh", "/.multistep/bin/runner/runner.sh", role, *flags]
-        return subprocess.Popen(
+        process = subprocess.Popen(
             [
                 "unshare",
                 "-m",
@@ -203,6 +205,15 @@ class Container:
             env={**os.environ, "VOLUME_SIZE": self.volume_size},
             preexec_fn=fresh_signals,
         )
+        self.started.append(process)
+        return process
+
+    def end(self) -> None:
+        """End what a failed test left behind."""
+        for process in self.started:
+            if process.poll() is None:
+                os.killpg(process.pid, signal.SIGKILL)
+                process.communicate()
 
     def finish(self, process: subprocess.Popen[str], seconds: float = 40) -> Result:
         number = self.number
@@ -239,7 +250,7 @@ class Container:
 
 
 @pytest.fixture
-def container(tmp_path: Path, tools: Path) -> Container:
+def container(tmp_path: Path, tools: Path) -> Iterator[Container]:
     root = tmp_path / "image"
     for name in (
         "bin",
@@ -278,4 +289,5 @@ def container(tmp_path: Path, tools: Path) -> Container:
             subprocess.check_call(["cp", "-a", source, rootfs / name])
         else:
             (rootfs / name).mkdir()
-    return result
+    yield result
+    result.end()

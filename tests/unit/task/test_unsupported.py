@@ -8,20 +8,11 @@ from multistep.task import load_task, tree_from_inline, unsupported
     ("toml", "keys"),
     [
         ('[environment]\nos = "windows"\n' + STEP, ["environment.os"]),
-        ('[verifier]\nenvironment_mode = "separate"\n' + STEP, ["steps[0].verifier"]),
-        ("[verifier.environment]\ncpus = 1\n" + STEP, ["steps[0].verifier"]),
-        (STEP + "[steps.verifier.environment]\n", ["steps[0].verifier"]),
-        ("[environment]\ngpus = 1\n" + STEP, ["environment.gpus"]),
-        ('[environment]\ngpu_types = ["h100"]\n' + STEP, ["environment.gpu_types"]),
-        ('[environment.tpu]\ntype = "v6e"\ntopology = "2x4"\n' + STEP, ["environment.tpu"]),
-        ('[environment]\nnetwork_mode = "no-network"\n' + STEP, ["environment.network_mode"]),
-        ("[environment]\nallow_internet = false\n" + STEP, ["environment.network_mode"]),
-        ('[agent]\nnetwork_mode = "no-network"\n' + STEP, ["agent.network_mode"]),
-        (STEP + '[steps.verifier]\nnetwork_mode = "no-network"\n', ["steps[0].verifier.network_mode"]),
-        (
-            '[environment]\nnetwork_mode = "allowlist"\nallowed_hosts = ["a.com"]\n' + STEP,
-            ["environment.network_mode", "environment.allowed_hosts"],
-        ),
+        ("[verifier.environment]\nos = 'windows'\n" + STEP, ["verifier.environment.os"]),
+        (STEP + "[steps.verifier.environment]\nos = 'windows'\n", ["steps[0].verifier.environment.os"]),
+        ('[environment]\ngpus = 1\n[environment.tpu]\ntype = "v6e"\ntopology = "2x4"\n' + STEP, ["environment.tpu"]),
+        ('[environment]\nnetwork_mode = "no-network"\ngpus = 1\n' + STEP, []),
+        ('[verifier]\nenvironment_mode = "separate"\n' + STEP, []),
         ('artifacts = ["/x"]\n' + STEP, []),
         ('artifacts = ["/x\\ny"]\n' + STEP, ["artifacts[0]"]),
         (STEP + 'artifacts = [{ source = "/x", service = "db" }]\n', ["steps[0].artifacts[0].service"]),
@@ -31,8 +22,6 @@ from multistep.task import load_task, tree_from_inline, unsupported
             STEP + '[[steps.verifier.collect]]\ncommand = "x"\nservice = "db"\n',
             ["steps[0].verifier.collect[0].service"],
         ),
-        ('[[environment.mcp_servers]]\nname = "x"\nurl = "http://x"\n' + STEP, ["environment.mcp_servers"]),
-        ('[environment]\nskills_dir = "/skills"\n' + STEP, ["environment.skills_dir"]),
     ],
 )
 def test_setting_that_cannot_be_run_is_named(toml: str, keys: list[str]) -> None:
@@ -70,3 +59,12 @@ def test_task_without_steps_is_said_to_be_one() -> None:
     task = load_task(tree_from_inline({"task.toml": "", "instruction.md": "x", "tests/test.sh": "x"}, {})).task
     assert task is not None
     assert [problem.key for problem in unsupported(task)] == ["steps"]
+
+
+@pytest.mark.parametrize(
+    "key", ["healthcheck = { command = 'true' }", "skills_dir = '/s'", "mcp_servers = [{ name = 'x', url = 'u' }]"]
+)
+def test_setting_of_a_verifier_s_environment_that_nobody_acts_upon_is_a_warning(key: str) -> None:
+    loaded = load(STEP + f"[steps.verifier.environment]\n{key}\n")
+    name = key.split(" ")[0]
+    assert [warning.key for warning in loaded.warnings] == [f"steps[0].verifier.environment.{name}"]
