@@ -294,7 +294,9 @@ check_nothing_in_the_way() {
 up() {
   build
   if is_up; then
-    pid_of kube-network-policies >/dev/null || (export KUBECONFIG=$RUN/kubeconfig; cd "$RUN"; say "Starting the network policy engine"; start_network_engine)
+    cd "$RUN"
+    # A cluster that was started before there was an engine, or whose engine ended.
+    pid_of kube-network-policies >/dev/null || start_network_engine
     return 0
   fi
   say "Starting the cluster"

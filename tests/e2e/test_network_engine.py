@@ -60,13 +60,17 @@ def reach(namespace: Namespace, name: str, host: str, port: int) -> str:
 
 
 def finished_log(namespace: Namespace, name: str) -> str:
-    until(lambda: namespace.core.read_namespaced_pod(name, namespace.name).status.phase == "Succeeded", 90, name)
+    until(
+        lambda: namespace.core.read_namespaced_pod(name, namespace.name).status.phase in ("Succeeded", "Failed"),
+        90,
+        name,
+    )
     return kubectl("-n", namespace.name, "logs", name)
 
 
 # The debian image has no server: perl, which every Debian has, serves TCP; it answers each line with the line, as long as one likes.
 PERL = (
-    "exec perl -MIO::Socket::INET -e '$SIG{CHLD}=\"IGNORE\"; $s=IO::Socket::INET->new(LocalPort=>8080,Listen=>99,ReuseAddr=>1) or die;"
+    'exec perl -MIO::Socket::INET -e \'$SIG{CHLD}="IGNORE"; $s=IO::Socket::INET->new(LocalPort=>8080,Listen=>99,ReuseAddr=>1) or die;'
     "while($c=$s->accept){if(!fork){while(<$c>){print $c $_; $c->flush} exit}}'"
 )
 
