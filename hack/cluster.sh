@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# A real single-node Kubernetes for tests, built from Go modules: API server, scheduler, controllers, kubelet, containerd, kube-proxy, Helm.
+# A real single-node Kubernetes for tests, built from Go modules: API server, scheduler, controllers, kubelet, containerd, kube-proxy,
+# a network policy engine, Helm.
 #   hack/cluster.sh build | up | down | status | env | load ARCHIVE...
 # State and binaries live under $CLUSTER_DIR (default ~/.cache/multistep-cluster). The first build takes 10 to 20 minutes on 2 cores, a start
 # from the cache about 10 seconds. Needs root, Linux, Go 1.26 and a Debian-like system; tried with cgroup v1 and without systemd.
@@ -7,10 +8,12 @@
 . "$REPOSITORY/hack/cluster_down.sh"
 
 KUBERNETES=37.2 CONTAINERD=v2.4.2 ETCD=v3.7.3 HELM=v4.3.1 RUNC=v1.5.3
+# Not among those whose change makes everything anew: it is built alone.
+NETWORK_POLICIES=v0.8.0
 GO_NEEDED=1.26
 BIN=$CLUSTER_DIR/bin RUN=$CLUSTER_DIR/run
 export PATH=$BIN:$PATH
-DAEMONS="kubelet kube-proxy kube-scheduler kube-controller-manager kube-apiserver etcd"
+DAEMONS="kube-network-policies kubelet kube-proxy kube-scheduler kube-controller-manager kube-apiserver etcd"
 PORTS="6443 2379 2380 10250 10257 10259 10256"
 # Where the kubelet makes the cgroups of pods; "" is the root. Another one lets two clusters live on one machine (in network namespaces).
 CGROUP_ROOT=${CLUSTER_CGROUP:-}
@@ -66,6 +69,25 @@ build_runc() {
   mv -f "$BIN/runc.new" "$BIN/runc"
 }
 
+# What the engine in $BIN must be made from.
+network_engine_stamp() { echo "$NETWORK_POLICIES $(sha256sum <"$REPOSITORY/hack/network-engine/main.go" | cut -c1-16)"; }
+
+network_engine_built() {
+  [ -x "$BIN/kube-network-policies" ] && [ "$(cat "$BIN/kube-network-policies.version" 2>/dev/null)" = "$(network_engine_stamp)" ]
+}
+
+build_network_engine() {
+  rm -rf "$CLUSTER_DIR/src/network-engine"
+  mkdir -p "$CLUSTER_DIR/src/network-engine"
+  cd "$CLUSTER_DIR/src/network-engine"
+  cp "$REPOSITORY/hack/network-engine/main.go" .
+  printf 'module local/network-engine\n\ngo 1.26.0\n' >go.mod
+  go get "sigs.k8s.io/kube-network-policies@$NETWORK_POLICIES"
+  CGO_ENABLED=0 go build -mod=mod -trimpath -ldflags "-s -w" -o "$BIN/kube-network-policies.new" .
+  mv -f "$BIN/kube-network-policies.new" "$BIN/kube-network-policies"
+  network_engine_stamp >"$BIN/kube-network-policies.version"
+}
+
 # The image of the pods' sandboxes: one static program that sleeps.
 build_pause() {
   mkdir -p "$CLUSTER_DIR/pause"
@@ -91,6 +113,7 @@ built() {
   local program
   [ "$(cat "$CLUSTER_DIR/versions" 2>/dev/null)" = "$1" ] && [ -s "$CLUSTER_DIR/pause.tar" ] || return 1
   for program in $DAEMONS kubectl containerd containerd-shim-runc-v2 ctr helm runc; do [ -x "$BIN/$program" ] || return 1; done
+  network_engine_built
 }
 
 build() {
@@ -110,6 +133,7 @@ build() {
   [ -x "$BIN/etcd" ] || progress "building etcd" go_tools etcd "@$ETCD" go.etcd.io/etcd/server/v3
   [ -x "$BIN/helm" ] || progress "building helm" go_tools helm "@$HELM" helm.sh/helm/v4/cmd/helm
   [ -x "$BIN/runc" ] || progress "building runc" build_runc
+  network_engine_built || progress "building the network policy engine" build_network_engine
   [ -s "$CLUSTER_DIR/pause.tar" ] || progress "building the pause image" build_pause
   echo "$stamp" >"$CLUSTER_DIR/versions"
 }
@@ -229,6 +253,30 @@ K
   wait_for 100 kubectl get serviceaccount default
 }
 
+# The engine decides about the first packet of each connection from and to pods; what a connection was allowed once, it keeps. Also of those
+# to the node itself (the API server among them), as most engines do; not of the node's own, or the kubelet could not probe. Without the
+# engine nothing passes. The chain's name makes it one of those that `down` removes.
+start_network_engine() {
+  local chain=KUBE-NETWORK-POLICY pods=10.244.0.0/23
+  [ "$(cat /proc/sys/net/bridge/bridge-nf-call-iptables 2>/dev/null)" = 1 ] || echo 1 2>/dev/null >/proc/sys/net/bridge/bridge-nf-call-iptables ||
+    fail "network policies cannot be enforced: iptables does not see what passes the bridge of the pods (is br_netfilter in this kernel?)"
+  spawn kube-network-policies kube-network-policies --kubeconfig=kubeconfig --hostname-override=node-1 --nfqueue-id=100
+  wait_for 300 network_engine_settled
+  pid_of kube-network-policies >/dev/null || fail "the network policy engine ended: $(tail -n 3 logs/kube-network-policies.log)"
+  if iptables -w -t mangle -S "$chain" >/dev/null 2>&1; then return 0; fi
+  {
+    printf '%s\n' '*mangle' ":$chain - [0:0]" "-A $chain -m conntrack --ctstate RELATED,ESTABLISHED -j RETURN" \
+      "-A $chain -s $pods -j NFQUEUE --queue-num 100" "-A $chain -d $pods -j NFQUEUE --queue-num 100" \
+      "-A POSTROUTING -m owner ! --uid-owner 0 -j $chain" "-A INPUT -s $pods -j $chain" COMMIT
+  } | iptables-restore -w --noflush ||
+    fail "network policies cannot be enforced: iptables cannot queue packets here (the kernel needs CONFIG_NETFILTER_XT_TARGET_NFQUEUE)"
+}
+
+# Listening, or gone.
+network_engine_settled() {
+  ! pid_of kube-network-policies || grep -qE '^ *100 ' /proc/net/netfilter/nfnetlink_queue
+}
+
 # `ready` is written when a start went all the way: a node alone may lack the StorageClass.
 is_up() { [ -f "$RUN/ready" ] && KUBECONFIG=$RUN/kubeconfig timeout 5 kubectl get node node-1 2>/dev/null | grep -qw Ready; }
 
@@ -245,7 +293,12 @@ check_nothing_in_the_way() {
 
 up() {
   build
-  if is_up; then return 0; fi
+  if is_up; then
+    cd "$RUN"
+    # A cluster that was started before there was an engine, or whose engine ended.
+    pid_of kube-network-policies >/dev/null || start_network_engine
+    return 0
+  fi
   say "Starting the cluster"
   down
   check_nothing_in_the_way
@@ -264,6 +317,7 @@ up() {
   configure_network
   start_control_plane
   start_containerd
+  start_network_engine
   start_kubelet
   kubectl create -f - >/dev/null <<K
 apiVersion: storage.k8s.io/v1
