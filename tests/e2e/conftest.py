@@ -61,6 +61,8 @@ def install(*settings: str) -> None:
         for setting in (
             f"image.repository={IMAGE.rpartition(':')[0]}",
             f"image.tag={IMAGE.rpartition(':')[2]}",
+            # The test cluster has an engine, see hack/cluster.sh.
+            "networkPolicy.engine=NetworkPolicy",
             *settings,
         )
     ]

@@ -93,7 +93,7 @@ def test_deleted_verifier_runs_again_and_the_agent_does_not(namespace: Namespace
     namespace.create(
         namespace.files({"a": {"solution/solve.sh": "true\n"}}, tests__test_sh=test), verifier={"retries": 1}
     )
-    name = namespace.running_pod("-verifier-1")
+    name = namespace.running_pod("-verifier-1", 150)
     namespace.core.delete_namespaced_pod(name, namespace.name)
     status = namespace.finish()
     assert status["phase"] == "Succeeded" and status.get("attempt", 1) == 1, status
@@ -128,7 +128,7 @@ def test_regrade_by_the_command_and_by_an_annotation(namespace: Namespace) -> No
         "cd /volume/trial/steps && ls a/verifier/when a/regrades/1/when a/regrades/2/when; cat /volume/rootfs/app/runs",
         done["workspace"]["claimName"],
     )
-    assert listing.split() == ["a/verifier/when", "a/regrades/1/when", "a/regrades/2/when", "ran"]
+    assert listing.split() == ["a/regrades/1/when", "a/regrades/2/when", "a/verifier/when", "ran"]
     told = run(*MULTISTEP, "regrade", "nobody", "-n", namespace.name, check=False)
     assert 'multisteptrials.multistep.dev "nobody" not found' in told
     assert "its steps: 'a', 'b'" in run(

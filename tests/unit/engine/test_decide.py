@@ -317,8 +317,7 @@ def test_missing_source_is_waited_for_and_then_named() -> None:
     ("config", "key"),
     [
         ('[environment]\ndocker_image = "i"\nos = "windows"', "environment.os"),
-        ('[environment]\ndocker_image = "i"\ngpus = 1', "environment.gpus"),
-        ('[environment]\ndocker_image = "i"\nnetwork_mode = "no-network"', "environment.network_mode"),
+        ('[environment]\ndocker_image = "i"\nnetwork_mode = "no-network"', "network_mode"),
         ('artifacts = [{ source = "/x", service = "db" }]', "artifacts[0].service"),
         ("[environment]\ncpus = 1", "environment.docker_image"),
         ('[environment]\ndocker_image = "i"\n[environment.env]\nA = "${NOBODY}"', "environment.env.A"),
