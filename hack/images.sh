@@ -74,8 +74,12 @@ build_verifier() {
   root=$(mktemp -d)
   busybox_root "$root"
   mkdir -p "$root/tests" "$root/grading"
-  printf '%s\n' '#!/bin/sh' 'echo "user $(id -un) in $PWD, env $ONLY_HERE"; ls /app /opt 2>&1' \
-    '[ "$(cat /app/out)" = right ] && [ ! -e /opt/agent-was-here ] && echo 1 >/logs/verifier/reward.txt || echo 0 >/logs/verifier/reward.txt' >"$root/tests/test.sh"
+  cat >"$root/tests/test.sh" <<'TEST'
+#!/bin/sh
+echo "user $(id -un) in $PWD, env $ONLY_HERE"
+ls /app /opt 2>&1
+if [ "$(cat /app/out)" = right ] && [ ! -e /opt/agent-was-here ]; then echo 1; else echo 0; fi >/logs/verifier/reward.txt
+TEST
   chmod 755 "$root/tests/test.sh"
   from_directory "$root" "$1" --workingdir /grading --user agent --cmd sh
   rm -rf "$root"
