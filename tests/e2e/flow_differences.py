@@ -164,6 +164,12 @@ NOT_SUPPORTED = {
 }
 """Tasks that are refused, with words of the sentence. The generic comparison takes over when an entry goes."""
 
+REFUSED = {
+    "env-template-unset": "PARITY_UNSET",
+    "environment-dir-missing": "the task names no image",
+}
+"""What the sentence names where the reference's error names no file of the task."""
+
 CANNOT_HAPPEN = {
     "agent-error-graded": "an agent that is a command cannot raise ApiRateLimitError",
     "agent-error-not-graded": "an agent that is a command cannot raise AuthenticationError",
