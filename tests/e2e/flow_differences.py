@@ -93,7 +93,7 @@ def _skipped_artifact(outcome: Outcome) -> None:
     """The manifest is the record, whatever a task wants to put in its place."""
     outcome.files.pop("s1/artifacts/manifest.json/x", None)
     under = "s1/artifacts/manifest.json" not in outcome.files
-    common = {"service": None, "exclude": []}
+    common: dict[str, Any] = {"service": None, "exclude": []}
     outcome.files["s1/artifacts/manifest.json"] = [
         {"source": "/logs/artifacts", "destination": "artifacts/logs/artifacts", "type": "directory", "status": "empty"} | common,
         {"source": "/app/fake", "destination": f"artifacts/manifest.json{'/x' if under else ''}", "type": "directory", "status": "skipped"} | common,
@@ -123,7 +123,7 @@ DELIBERATE_DIFFERENCES = {
         ("`/tests`",),
         _file(
             "s2/verifier/agent-saw",
-            "ls: cannot access '/tests': No such file or directory\nls: cannot access '/logs/verifier': No such file or directory\n",
+            "ls: /tests: No such file or directory\nls: /logs/verifier: No such file or directory\n",
         ),
     ),
     "setup-fails-step2": Difference(

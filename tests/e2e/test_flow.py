@@ -18,7 +18,7 @@ from support.flow import (
     write_task,
 )
 
-from .conftest import DEBIAN, ROOT, Namespace
+from .conftest import BUSYBOX, DEBIAN, ROOT, Namespace
 from .flow_differences import CANNOT_HAPPEN, DELIBERATE_DIFFERENCES, FAULTS, NOT_SUPPORTED, REFUSED
 
 
@@ -62,7 +62,7 @@ def run_case(case: dict[str, Any], namespace: Namespace, directory: Path) -> dic
         namespace.name,
         {"metadata": {"name": "task"}, "binaryData": {"task.tar.gz": base64.b64encode(packed).decode()}},
     )
-    namespace.create(task={"configMap": {"name": "task"}}, **trial_spec(case, DEBIAN))
+    namespace.create(task={"configMap": {"name": "task"}}, **trial_spec(case, debian=DEBIAN, busybox=BUSYBOX))
     return namespace.finish(240)
 
 

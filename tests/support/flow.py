@@ -19,7 +19,11 @@ DOCKERFILES = {
     # All that RUN makes is the working directory that task.toml names; the operator makes that itself.
     "FROM debian\nRUN mkdir -p /srv/w\n",
 }
-"""The Dockerfiles for which the tests' own Debian stands in: a Debian with working directory /app."""
+"""The Dockerfiles for which the tests' own images stand in: their working directory is /app, and it is empty."""
+
+DEBIAN_ONLY = ("bash", "nobody", "No such file")
+"""What only Debian has of all that cases need: a program, a user, and the words of its programs. Else busybox will do, which a volume is
+filled with in a moment."""
 
 AGENT_ERRORS = {"TotallyNewError": "NonZeroAgentExitCodeError"}
 """What an agent's exception is here: a command can fail in one way only, graded and valid as a class that the reference does not know."""
@@ -170,10 +174,12 @@ def bundle(directory: Path) -> bytes:
     return raw.getvalue()
 
 
-def trial_spec(case: dict[str, Any], image: str) -> dict[str, Any]:
-    """Return a case's agent and overrides as the spec of a trial."""
+def trial_spec(case: dict[str, Any], *, debian: str, busybox: str) -> dict[str, Any]:
+    """Return a case's image, agent and overrides as the spec of a trial."""
     files = case["input"]["files"]
     spec: dict[str, Any] = {"agent": _agent(case["input"]["agent"])}
+    texts = json.dumps([spec, case["input"], case["result"].get("trial_dir_files")])
+    image = debian if any(word in texts for word in DEBIAN_ONLY) else busybox
     if (dockerfile := files.get("environment/Dockerfile")) is not None:
         assert dockerfile in DOCKERFILES, dockerfile
         spec["environment"] = {"image": image}
