@@ -123,7 +123,7 @@ DELIBERATE_DIFFERENCES = {
         ("`/tests`",),
         _file(
             "s2/verifier/agent-saw",
-            "ls: /tests: No such file or directory\nls: /logs/verifier: No such file or directory\n",
+            "ls: /tests: No such file or directory\n/logs/verifier:\n",
         ),
     ),
     "setup-fails-step2": Difference(
@@ -177,5 +177,20 @@ CANNOT_HAPPEN = {
     "install-only": "there is no trial that only sets an agent up: agents come in images",
 }
 
-FAULTS: dict[str, str] = {}
+_EMPTY_LOG = "a program with no time at all leaves an empty log, of a start that never was (runner/stage.sh: open_log before is_zero)"
+_LOGS = "rm -rf cannot take a mount point away, so the error is another; no row says so"
+
+FAULTS = {
+    "agent-timeout-zero": _EMPTY_LOG,
+    "oracle-step-index-after-timeout-zero": _EMPTY_LOG,
+    "verifier-timeout-zero": _EMPTY_LOG,
+    "solution-exits-nonzero": "exit-code.txt ends in a line break (runner/step.sh: run_oracle), the reference's does not",
+    "harborignore-in-tests": "/tests has the .harborignore itself (task/ignore.py: without_ignored keeps it), the reference's has not",
+    "persistence-across-steps-mounted": "what an agent put into /logs/verifier is carried to the next agent (runner/carry.sh); the reference empties it",
+    "docker-image-with-environment-files": "files of environment/ beside a prebuilt image are not brought to the working directory",
+    "verifier-disabled-no-tests-oracle": "the task is run; the reference's oracle refuses a task without tests even where nothing is verified",
+    "verifier-env-template-unset": "the task is refused at once; the reference fails at the step's verification",
+    "step-removes-logs-verifier-dir": _LOGS,
+    "agent-removes-logs-dirs": _LOGS,
+}
 """Where we differ and no row says so."""

@@ -52,6 +52,7 @@ def test_trial_ends_as_in_the_reference(name: str, namespace: Namespace, tmp_pat
         if difference and difference.change:
             difference.change(expected)
         files = read_files(namespace, status)
+        assert [name for name in expected.steps if name not in attempted(status)] == [], status.get("error")
         assert_same(found_outcome(status, files, has_agent=case["input"]["agent"] != "nop"), expected)
 
 
@@ -64,6 +65,10 @@ def run_case(case: dict[str, Any], namespace: Namespace, directory: Path) -> dic
     )
     namespace.create(task={"configMap": {"name": "task"}}, **trial_spec(case, debian=DEBIAN, busybox=BUSYBOX))
     return namespace.finish(240)
+
+
+def attempted(status: dict[str, Any]) -> list[str]:
+    return [step["name"] for step in status["steps"] if step["phase"] != "Skipped"]
 
 
 def read_files(namespace: Namespace, status: dict[str, Any]) -> dict[str, Any]:
@@ -84,7 +89,11 @@ def assert_same(found: Outcome, expected: Outcome) -> None:
 
 
 def assert_refused(namespace: Namespace, status: dict[str, Any], *words: str) -> None:
-    assert (status["phase"], status["reason"], status["error"]["type"]) == ("Failed", "TaskInvalid", "TaskInvalidError")
+    assert (status["phase"], status["reason"], status.get("error", {}).get("type")) == (
+        "Failed",
+        "TaskInvalid",
+        "TaskInvalidError",
+    )
     (condition,) = [entry for entry in status["conditions"] if entry["type"] == "TaskValid"]
     assert condition["status"] == "False"
     for word in words:
