@@ -51,6 +51,12 @@ has_crlf() {
 	head -n 1 "$1" | grep -q "$(printf '\r')"'$'
 }
 
+# empty DIRECTORY: take away what is in it. It stays the same directory: in the pod's other container it may be a mount.
+empty() {
+	[ ! -L "$1" ] && [ -d "$1" ] || rm -rf "$1"
+	mkdir -p "$1" && find "$1" -mindepth 1 -maxdepth 1 -exec rm -rf {} +
+}
+
 # open_logs DIRECTORY...: let a user who is not root write its logs, as the reference does.
 open_logs() {
 	mkdir -p "$@"

@@ -16,14 +16,16 @@ run_stage() {
 	shift 5
 	stage_start=$(now)
 	TIMED_OUT=""
-	open_pipes
-	open_log "$stage_log"
 	if is_zero "$stage_limit"; then
+		# Nothing starts, so there is no log, and no other stage's may be quoted.
+		exec 9>&-
 		TIMED_OUT=1
 		STAGE_EXIT=124
 		add_stage "$stage_name" "$stage_start" 124 true
 		return 0
 	fi
+	open_pipes
+	open_log "$stage_log"
 	start_follower
 	remember_processes
 	launch "$@"
@@ -64,7 +66,7 @@ start_follower() {
 	# 5 keeps the pipe open until the program has it, 8 lets us see whether anything is left in it.
 	exec 5<>"$PIPES/output"
 	exec 8<"$PIPES/output"
-	tee /proc/self/fd/9 <"$PIPES/output" 4>&- 5>&- 6>&- 7>&- 8<&- &
+	tee /proc/self/fd/9 <&8 4>&- 5>&- 6>&- 7>&- &
 	FOLLOWER=$!
 }
 

@@ -51,7 +51,9 @@ run_stages() {
 		say_fault UserNotFoundError runner "user $AGENT_USER"
 		return 0
 	fi
-	open_logs /logs/agent /logs/artifacts
+	# What an earlier agent left in the place of the verifier's results is none of this one's business.
+	empty /logs/verifier
+	open_logs /logs/agent /logs/artifacts /logs/verifier
 	if ! mkdir -p "$WORKDIR" 2>"$RUN/workdir.log"; then
 		set_fault WorkdirError workdir "" "$RUN/workdir.log"
 		return 0
@@ -197,6 +199,6 @@ run_oracle() {
 	elif [ "$STAGE_EXIT" -ne 0 ]; then
 		# Never through a link that the agent left there.
 		rm -rf /logs/agent/exit-code.txt
-		(set -C && echo "$STAGE_EXIT" >/logs/agent/exit-code.txt) 2>/dev/null
+		(set -C && printf %s "$STAGE_EXIT" >/logs/agent/exit-code.txt) 2>/dev/null
 	fi
 }

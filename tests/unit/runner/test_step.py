@@ -61,14 +61,14 @@ def test_oracle_s_failure_is_no_error_but_leaves_its_exit_code(container: Contai
     result = container.step()
     assert result.error is None
     assert result.stages["agent"]["exitCode"] == 7
-    assert (container.volume / "logs-agent/exit-code.txt").read_text() == "7\n"
+    assert (container.volume / "logs-agent/exit-code.txt").read_text() == "7"
 
 
 def test_exit_code_is_never_written_through_the_agent_s_link(container: Container) -> None:
     container.write("solution/solve.sh", "ln -s /etc/passwd /logs/agent/exit-code.txt; exit 7\n")
     container.step("--agent-user=agent")
     assert "agent" in container.rootfs("/etc/passwd").read_text()
-    assert (container.volume / "logs-agent/exit-code.txt").read_text() == "7\n"
+    assert (container.volume / "logs-agent/exit-code.txt").read_text() == "7"
 
 
 def test_oracle_without_solution_is_an_error(container: Container) -> None:
