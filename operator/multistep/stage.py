@@ -7,6 +7,7 @@ from pathlib import Path
 
 from multistep.pods import layout
 from multistep.task import BundleError, extract, instruction_text, tree_from_directory
+from multistep.task.ignore import IGNORE_FILE, is_ignore_file
 
 TOOLS = Path("/opt/multistep/bin")
 
@@ -38,6 +39,9 @@ def stage(bundle: Path, destination: Path, digest: str, tools: Path = TOOLS) -> 
         raise StageError(
             f"the bundle changed after the trial had started: its digest is {found}, {digest} was accepted"
         )
+    for rules in task.rglob(IGNORE_FILE):
+        if is_ignore_file(rules.relative_to(task).as_posix()):
+            rules.unlink()
     for instruction in task.glob("steps/*/instruction.md"):
         if instruction.is_file() and not instruction.is_symlink():
             instruction.write_text(instruction_text(instruction.read_bytes()), encoding="utf-8")

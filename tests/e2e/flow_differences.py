@@ -15,6 +15,8 @@ class Difference:
 
     rows: tuple[str, ...]
     change: Callable[[Outcome], None] | None = None
+    like: str = ""
+    """A case that ends as this one does here, where the reference refuses this one."""
     refused: str = ""
     """A word of the sentence with which the task is refused, where it is refused."""
 
@@ -101,7 +103,21 @@ def _skipped_artifact(outcome: Outcome) -> None:
     ]  # fmt: skip
 
 
+def _cannot_remove_verifier_directory(outcome: Outcome) -> None:
+    outcome.steps["s1"].error = "RewardFileNotFoundError"
+    outcome.files["s1/verifier/test-stdout.txt"] = "rm: can't remove '/logs/verifier': Resource busy\n"
+
+
+def _cannot_remove_log_directories(outcome: Outcome) -> None:
+    busy = "rm: can't remove '/logs/{}': Resource busy\n"
+    outcome.files["s1/agent/oracle.txt"] = "".join(busy.format(name) for name in ("agent", "artifacts"))
+    for step in outcome.steps:
+        (entry,) = outcome.files[f"{step}/artifacts/manifest.json"]
+        entry["type"], entry["status"] = "directory", "empty"
+
+
 _SOLUTION = "`/solution`"
+_MOUNTS = "deleting `/logs/agent`, `/logs/artifacts` or `/logs/verifier`"
 _MANIFEST = "artifact whose destination is `./manifest.json` or lies below `manifest.json`"
 _WRONG_KIND = "instruction that is a directory or no UTF-8, `test.sh` that is a directory"
 _ORACLE_INDEX = "oracle after a timeout of 0"
@@ -154,12 +170,17 @@ DELIBERATE_DIFFERENCES = {
     ),
     "artifact-destination-shadows-manifest": Difference((_MANIFEST,), _skipped_artifact),
     "artifact-destination-under-manifest": Difference((_MANIFEST,), _skipped_artifact),
+    "verifier-disabled-no-tests-oracle": Difference(
+        ("the oracle without tests, where nothing is verified",), like="verifier-disabled"
+    ),
+    "verifier-env-template-unset": Difference(("variable that nobody provides",), refused="PARITY_UNSET"),
+    "step-removes-logs-verifier-dir": Difference((_MOUNTS,), _cannot_remove_verifier_directory),
+    "agent-removes-logs-dirs": Difference((_MOUNTS,), _cannot_remove_log_directories),
     "instruction-is-directory": Difference((_WRONG_KIND,), refused="steps/s1/instruction.md"),
     "test-sh-is-directory": Difference((_WRONG_KIND,), refused="steps/s1/tests/test.sh"),
 }
 
 NOT_SUPPORTED = {
-    "separate-verifier-artifact-paths": "a verifier with its own environment cannot be run yet",
     "single-step-task-baseline": "a task without [[steps]] cannot be run yet",
 }
 """Tasks that are refused, with words of the sentence. The generic comparison takes over when an entry goes."""
@@ -176,21 +197,3 @@ CANNOT_HAPPEN = {
     "agent-setup-error": "an agent that is a command has no set-up that could raise AgentSetupTimeoutError",
     "install-only": "there is no trial that only sets an agent up: agents come in images",
 }
-
-_EMPTY_LOG = "a program with no time at all leaves an empty log, of a start that never was (runner/stage.sh: open_log before is_zero)"
-_LOGS = "rm -rf cannot take a mount point away, so the error is another; no row says so"
-
-FAULTS = {
-    "agent-timeout-zero": _EMPTY_LOG,
-    "oracle-step-index-after-timeout-zero": _EMPTY_LOG,
-    "verifier-timeout-zero": _EMPTY_LOG,
-    "solution-exits-nonzero": "exit-code.txt ends in a line break (runner/step.sh: run_oracle), the reference's does not",
-    "harborignore-in-tests": "/tests has the .harborignore itself (task/ignore.py: without_ignored keeps it), the reference's has not",
-    "persistence-across-steps-mounted": "what an agent put into /logs/verifier is carried to the next agent (runner/carry.sh); the reference empties it",
-    "docker-image-with-environment-files": "files of environment/ beside a prebuilt image are not brought to the working directory",
-    "verifier-disabled-no-tests-oracle": "the task is run; the reference's oracle refuses a task without tests even where nothing is verified",
-    "verifier-env-template-unset": "the task is refused at once; the reference fails at the step's verification",
-    "step-removes-logs-verifier-dir": _LOGS,
-    "agent-removes-logs-dirs": _LOGS,
-}
-"""Where we differ and no row says so."""

@@ -30,6 +30,13 @@ def filesystem_mounts(context: TrialContext) -> list[layout.Mount]:
     return [*mounts, layout.mount(layout.CARRY_MOUNT, layout.CARRY)]
 
 
+def environment_files_mounts(context: TrialContext) -> list[layout.Mount]:
+    """Return what the runner copies to the working directory when an environment starts; nothing where the image was built with it."""
+    if not context.task.has_environment_files:
+        return []
+    return [layout.mount(layout.ENVIRONMENT_MOUNT, f"{layout.TASK}/environment", read_only=True)]
+
+
 def log_mounts(step: Step) -> list[layout.Mount]:
     """Return what step pod and shared verifier both see of a step's results."""
     return [

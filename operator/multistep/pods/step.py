@@ -14,6 +14,7 @@ from multistep.pods.names import Role
 from multistep.pods.phase import (
     KILL_GRACE_SECONDS,
     SLACK_SECONDS,
+    environment_files_mounts,
     filesystem_mounts,
     log_mounts,
     seconds,
@@ -110,6 +111,8 @@ def _container(context: TrialContext, role: Role, step: Step, arguments: list[st
     if step.has_workdir:
         source = layout.step_source(step.name, "workdir")
         mounts.append(layout.mount(layout.STEP_WORKDIR_MOUNT, source, read_only=True))
+    if step.index == 1 and (role is Role.SETUP or not needs_setup_pod(context, step.index)):
+        mounts += environment_files_mounts(context)
     if role is Role.STEP and agent.name is AgentName.ORACLE and step.solution is not None:
         source = layout.step_source(step.name, "solution") if step.solution == "step" else f"{layout.TASK}/solution"
         mounts.append(layout.mount(layout.SOLUTION_MOUNT, source, read_only=True))

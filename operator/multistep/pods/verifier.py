@@ -13,6 +13,7 @@ from multistep.pods.names import Role
 from multistep.pods.phase import (
     KILL_GRACE_SECONDS,
     SLACK_SECONDS,
+    environment_files_mounts,
     filesystem_mounts,
     log_mounts,
     seconds,
@@ -146,7 +147,7 @@ def _separate_container(
     if own.tests_bundled:
         arguments.append("--tests=bundled")
     else:
-        mounts += _tests_mounts(context, step)
+        mounts += [*_tests_mounts(context, step), *environment_files_mounts(context)]
     main = container(context, MAIN_CONTAINER, arguments, mounts)
     main["image"] = context.verifier_image(own)
     main["env"] = _environment(context, own.env, effective)

@@ -35,6 +35,9 @@ overlay() {
 	cp -a "$@" "$overlay_target/"
 }
 
+# bring_environment: the task's environment/, where the image was not built with it, into the working directory.
+bring_environment() { overlay /.multistep/environment "$WORKDIR"; }
+
 # list_entries DIRECTORY: set ENTRIES to its entries' paths, hidden ones too, as quoted words.
 list_entries() {
 	ENTRIES=""

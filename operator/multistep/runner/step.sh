@@ -71,6 +71,10 @@ run_stages() {
 
 # set_up: what comes before the agent; where that has another network, in a pod of its own.
 set_up() {
+	if ! bring_environment 2>"$RUN/workdir.log"; then
+		set_fault WorkdirError workdir "" "$RUN/workdir.log"
+		return 1
+	fi
 	healthcheck environment || return 1
 	copy_workdir || return 1
 	end_if_terminated workdir

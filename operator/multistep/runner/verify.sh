@@ -47,7 +47,7 @@ run_tests() {
 	open_logs /logs/agent /logs/artifacts /logs/verifier
 	# What lies here is stale: a reward that somebody else wrote must never be read.
 	if ! mkdir -p "$WORKDIR" 2>"$RUN/tests.log" ||
-		! empty /logs/verifier 2>>"$RUN/tests.log" ||
+		! empty /logs/verifier 2>>"$RUN/tests.log" || ! bring_environment 2>>"$RUN/tests.log" ||
 		! place_artifacts 2>>"$RUN/tests.log" || ! bring_tests 2>>"$RUN/tests.log"; then
 		set_fault AddTestsDirError verifier "" "$RUN/tests.log"
 		return 0

@@ -12,7 +12,7 @@ from pathspec import GitIgnoreSpec
 from multistep.task.problem import Problem
 from multistep.task.tree import FileTree
 
-FILE_NAME = ".harborignore"
+IGNORE_FILE = ".harborignore"
 _DIRECTORIES = frozenset({"tests", "solution"})
 
 
@@ -28,9 +28,8 @@ class IgnoreRules:
         self._rules: dict[str, GitIgnoreSpec] = {}
         self.problems: list[Problem] = []
         for path in tree:
-            parent, _, name = path.rpartition("/")
-            if name == FILE_NAME and _in_scope(f"{parent}/"):
-                self._read(path, parent)
+            if is_ignore_file(path):
+                self._read(path, path.rpartition("/")[0])
 
     @property
     def empty(self) -> bool:
@@ -56,7 +55,7 @@ class IgnoreRules:
 
     def _excludes(self, path: str) -> bool:
         parts = PurePosixPath(path).parts
-        if parts and parts[-1] == FILE_NAME:
+        if parts and parts[-1] == IGNORE_FILE:
             return True
         for length in range(1, len(parts) + 1):
             candidate = "/".join(parts[:length])
@@ -76,9 +75,16 @@ class IgnoreRules:
         return excluded
 
 
-def without_ignored(tree: FileTree) -> FileTree:
-    """Return a tree without what `.harborignore` leaves out; the ignore files themselves stay, so that doing it twice changes nothing.
+def is_ignore_file(path: str) -> bool:
+    """Whether a path is a `.harborignore` that counts. It tells what is no part of the task, and is none itself."""
+    parent, _, name = path.rpartition("/")
+    return name == IGNORE_FILE and _in_scope(f"{parent}/")
 
+
+def without_ignored(tree: FileTree) -> FileTree:
+    """Return a tree without what `.harborignore` leaves out.
+
+    The ignore files themselves stay until the task is staged: they tell why a file is missing.
     Every way into a `FileTree` ends here: the operator, `multistep pack` and the stage container must agree on what the task's files
     are, because they compare digests.
     """
@@ -88,7 +94,7 @@ def without_ignored(tree: FileTree) -> FileTree:
     kept = {
         path: entry
         for path, entry in tree.items()
-        if PurePosixPath(path).name == FILE_NAME or not _in_scope(f"{path}/") or not rules.excludes(path)
+        if PurePosixPath(path).name == IGNORE_FILE or not _in_scope(f"{path}/") or not rules.excludes(path)
     }
     return FileTree(kept)
 

@@ -15,7 +15,12 @@ from multistep.task.task import Origin, Step, Task
 from multistep.task.tree import FileTree
 from multistep.task.unknown import ignored_settings, unknown_keys
 from multistep.task.validation import validate
-from multistep.task.verifier_environment import SHARED_TESTS_DIRECTORY, has_definition, step_tests_directory
+from multistep.task.verifier_environment import (
+    SHARED_TESTS_DIRECTORY,
+    has_definition,
+    has_loose_files,
+    step_tests_directory,
+)
 
 COMPOSE_FILE = "environment/docker-compose.yaml"
 TRAJECTORY_FILE = "trajectory.json"
@@ -81,6 +86,7 @@ def _task(tree: FileTree, config: TaskConfig) -> Task:
         steps=[_step(tree, index, step) for index, step in enumerate(config.steps or [], start=1)],
         has_shared_tests=tree.is_directory(SHARED_TESTS_DIRECTORY),
         has_shared_tests_definition=has_definition(tree, SHARED_TESTS_DIRECTORY),
+        has_environment_files=has_loose_files(tree),
         files=[path for path in _TELLING_FILES if tree.exists(path)],
     )
 

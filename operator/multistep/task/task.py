@@ -52,6 +52,9 @@ class Task(FormatModel):
     steps: list[Step] = Field(default_factory=list)
     has_shared_tests: bool = Field(default=False, description="There is a tests/ directory for all steps.")
     has_shared_tests_definition: bool = Field(default=False, description="That tests/ describes an image.")
+    has_environment_files: bool = Field(
+        default=False, description="environment/ describes no image: its files go to the working directory."
+    )
     files: list[str] = Field(
         default_factory=list, description="Files outside of steps/ that ask for a feature by being there."
     )

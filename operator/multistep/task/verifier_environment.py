@@ -45,6 +45,13 @@ def has_definition(tree: FileTree, directory: str) -> bool:
     return any(tree.is_file(f"{directory}/{name}") for name in _DEFINITIONS)
 
 
+def has_loose_files(tree: FileTree) -> bool:
+    """Whether environment/ describes no image and has files: the reference uploads them to the working directory of a ready image."""
+    if has_definition(tree, ENVIRONMENT_DIRECTORY):
+        return False
+    return any(path.startswith(f"{ENVIRONMENT_DIRECTORY}/") for path in tree)
+
+
 def verifier_mode(config: TaskConfig, step: StepConfig | None) -> VerifierEnvironmentMode:
     """Return where a step's verifier runs: as the step says, else as the task says, else shared."""
     own = step.verifier.own_mode if step else None

@@ -235,6 +235,8 @@ class Container:
 
     def step(self, *flags: str, agent: str = "oracle", run: str | None = None) -> Result:
         mounts = {"solution": "solution"} if (self.volume / "solution").is_dir() and agent == "oracle" else {}
+        if (self.volume / "environment").is_dir():
+            mounts["environment"] = "environment"
         return self.run("step", "--workdir=/app", f"--agent={agent}", "--step-name=one", *flags, run=run, **mounts)
 
     def command(self, script: str, *flags: str) -> Result:

@@ -282,3 +282,18 @@ def test_malformed_flags_are_refused_with_a_sentence(container: Container, flags
     result = container.run("step", *flags)
     assert (result.exit_code, result.error) == (64, "RunnerError")
     assert "flag" in result.error_output
+
+
+def test_files_of_the_environment_come_before_those_of_the_step(container: Container) -> None:
+    container.write("environment/data/seed.txt", "environment")
+    container.write("environment/both.txt", "environment")
+    container.write("environment/run", "#!/bin/sh\n", 0o755)
+    container.write("step/workdir/both.txt", "step")
+    result = container.command("cat data/seed.txt both.txt && test -x run")
+    assert result.error is None and "environmentstep" in result.output
+
+
+def test_what_an_agent_left_in_place_of_the_verifier_s_results_is_gone(container: Container) -> None:
+    container.rootfs("logs/verifier").mkdir(parents=True)
+    container.rootfs("logs/verifier/reward.txt").write_text("1\n")
+    assert "[]" in container.command("echo [$(ls -A /logs/verifier)]").output

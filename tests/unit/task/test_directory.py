@@ -3,6 +3,7 @@ from pathlib import Path
 
 import pytest
 
+from multistep.stage import stage
 from multistep.task import TaskTreeError, extract, pack, tree_from_bundle, tree_from_directory
 
 
@@ -67,3 +68,21 @@ def test_operator_and_stage_agree_on_the_digest(tmp_path: Path) -> None:
     bundle = pack(tree)
     extract(bundle, tmp_path / "out")
     assert tree.digest() == tree_from_bundle(bundle).digest() == tree_from_directory(tmp_path / "out").digest()
+
+
+def test_harborignore_is_on_no_volume(tmp_path: Path) -> None:
+    for name in ("tests/.harborignore", "steps/one/solution/.harborignore", "steps/one/workdir/.harborignore"):
+        target = tmp_path / "task" / name
+        target.parent.mkdir(parents=True)
+        target.write_text("*.tmp\n")
+    tree = tree_from_directory(tmp_path / "task")
+    (tmp_path / "bundle").mkdir()
+    (tmp_path / "bundle/part-0000").write_bytes(pack(tree))
+    (tmp_path / "tools").mkdir()
+    (tmp_path / "volume").mkdir()
+    stage(tmp_path / "bundle", tmp_path / "volume", tree.digest(), tmp_path / "tools")
+    left = [
+        path.relative_to(tmp_path / "volume/task").as_posix()
+        for path in (tmp_path / "volume/task").rglob(".harborignore")
+    ]
+    assert left == ["steps/one/workdir/.harborignore"]

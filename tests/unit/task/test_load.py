@@ -258,3 +258,17 @@ def test_no_document_raises(document: dict[str, object]) -> None:
 def test_no_bytes_raise(raw: bytes) -> None:
     loaded = load_task(FileTree({"task.toml": Entry("file", 0o644, raw)}))
     assert (loaded.task is None) == bool(loaded.problems)
+
+
+@pytest.mark.parametrize(
+    ("files", "expected"),
+    [
+        ({}, False),
+        ({"environment/seed.txt": "x"}, True),
+        ({"environment/seed.txt": "x", "environment/Dockerfile": "FROM x"}, False),
+    ],
+)
+def test_files_beside_a_ready_image_are_part_of_the_environment(files: dict[str, str], expected: bool) -> None:
+    own = {path: text for path, text in FILES.items() if not path.startswith("environment/")}
+    task = load_task(tree_of({"task.toml": STEP, **own, **files})).task
+    assert task is not None and task.has_environment_files is expected
