@@ -2,6 +2,7 @@
 
 TIMED_OUT=""
 FOLLOWER=""
+LAUNCHES=0
 STAGE_EXTRA=""
 STAGE_LEFTOVERS=keep
 STAGE_GRACE=""
@@ -73,22 +74,35 @@ start_follower() {
 # launch PROGRAM...: start a program; sets LAUNCHED to its number and LAUNCHER to that of the process that waits for it, or
 # LAUNCHED to nothing and STAGE_EXIT to 126.
 launch() {
-	# A program whose time was over may have told of its end when nobody listened any more.
-	while read -r -t 0 _ <&7; do read -r _ <&7; done
+	LAUNCHES=$((LAUNCHES + 1))
 	# -p names a file that is not there: without it the search for a running busybox would find ourselves, and start nothing.
 	start-stop-daemon -S -b -p "$PIPES/none" -x "$TOOLS/busybox" -- sh "$TOOLS/runner/launch.sh" \
-		"$PIPES" "$WORKDIR" "$stage_user" "$stage_input" "$STAGE_EXTRA" "$@" 4>&- 5>&- 6>&- 7>&- 8<&- 9>&- >&2
+		"$PIPES" "$LAUNCHES" "$WORKDIR" "$stage_user" "$stage_input" "$STAGE_EXTRA" "$@" 4>&- 5>&- 6>&- 7>&- 8<&- 9>&- >&2
 	STAGE_EXIT=126
-	LAUNCHED=""
 	clock
 	launch_end=$((CLOCK + 6000))
-	until read -r -t 1 LAUNCHER LAUNCHED <&7 && [ -n "$LAUNCHED" ]; do
-		LAUNCHED=""
+	until has_launched; do
 		clock
 		[ -z "$TERMINATED" ] && [ "$CLOCK" -lt "$launch_end" ] || break
+		read -r -t 0.25 _ <&7
 	done
 	exec 5>&-
 	rm -f "$PIPES/output"
+}
+
+# has_launched: whether the program runs, or ran; sets LAUNCHER and LAUNCHED.
+has_launched() {
+	LAUNCHED=""
+	told="$PIPES/launched-$LAUNCHES"
+	[ -f "$told" ] && read -r LAUNCHER LAUNCHED whole <"$told" && [ "$whole" = . ] || LAUNCHED=""
+	[ -n "$LAUNCHED" ]
+}
+
+# has_ended: whether the program told of its end; sets STAGE_EXIT.
+has_ended() {
+	told="$PIPES/ended-$LAUNCHES"
+	[ -f "$told" ] && read -r code whole <"$told" && [ "$whole" = . ] || return 1
+	STAGE_EXIT=$code
 }
 
 # await_program SECONDS|none: wait for the program's end, its time limit or our own end; sets STAGE_EXIT.
@@ -98,7 +112,7 @@ await_program() {
 	clock
 	[ -z "$HUNDREDTHS" ] || program_end=$((CLOCK + HUNDREDTHS))
 	SLICE=0.25
-	while :; do
+	until has_ended; do
 		# The clock and the flag are looked at again and again, so no signal can be lost between two commands.
 		if [ -n "$TERMINATED" ]; then
 			STAGE_EXIT=143
@@ -112,12 +126,12 @@ await_program() {
 				return 0
 			fi
 		fi
-		! read -r -t "$SLICE" STAGE_EXIT <&7 || return 0
+		read -r -t "$SLICE" _ <&7
 		jobs >/dev/null
 		# A program that is root can end our helpers: then nobody is left to tell of its end.
 		is_running "$FOLLOWER" || resume_follower
 		is_running "$LAUNCHED" || is_running "$LAUNCHER" || {
-			read -r -t 0.1 STAGE_EXIT <&7 || STAGE_EXIT=137
+			has_ended || STAGE_EXIT=137
 			return 0
 		}
 	done

@@ -193,6 +193,17 @@ def test_told_to_end_between_healthchecks(container: Container) -> None:
     assert container.finish(process).error == "TerminatedError"
 
 
+def test_half_of_an_exit_code_is_none(tools: Path, tmp_path: Path) -> None:
+    """A program's end is told in a file, because a shell's `read -t` on a pipe drops what it has when its time is over: 41 became 1."""
+    script = f"""
+        TOOLS={tools} PIPES={tmp_path}; . {tools}/runner/stage.sh; LAUNCHES=1
+        look() {{ if has_ended; then echo "$STAGE_EXIT"; else echo no; fi; }}
+        look; : >$PIPES/ended-1; look; printf 4 >$PIPES/ended-1; look; printf '41 .\n' >$PIPES/ended-1; look
+    """
+    found = subprocess.check_output([tools / "busybox", "sh", "-c", script], text=True)
+    assert found.split() == ["no", "no", "no", "41"]
+
+
 def _bring_bash(container: Container) -> None:
     bash = shutil.which("bash") or ""
     shutil.copy(bash, container.root / "bin/bash")
