@@ -142,7 +142,7 @@ class Namespace:
                 )
             time.sleep(0.5)
 
-    def finish(self, seconds: float = 150, name: str = "trial") -> dict[str, Any]:
+    def finish(self, seconds: float = 200, name: str = "trial") -> dict[str, Any]:
         return self.wait(lambda status: status.get("phase") in ENDED, seconds, name)
 
     def patch(self, body: dict[str, Any], name: str = "trial") -> None:
@@ -207,7 +207,7 @@ def namespace(operator: None) -> Iterator[Namespace]:
             return bool(core.read_namespaced_service_account("default", name))
         return False
 
-    until(account, 30, "the default service account")
+    until(account, 60, "the default service account")
     yield Namespace(name)
     core.delete_namespace(name, propagation_policy="Background")
 

@@ -121,7 +121,7 @@ def test_retained_volume_outlives_its_trial(namespace: Namespace) -> None:
     namespace.patch({"spec": {"workspace": {"retain": True}}})
     core = client.CoreV1Api()
     read = lambda: core.read_namespaced_persistent_volume_claim(claim, namespace.name).metadata  # noqa: E731
-    until(lambda: not read().owner_references, 30, "that the claim has no owner")
+    until(lambda: not read().owner_references, 90, "that the claim has no owner")
     kubectl("-n", namespace.name, "delete", "mst", "trial")
     until(lambda: not namespace.pods(), 60, "that the pods are gone")
     time.sleep(2)
@@ -155,7 +155,7 @@ def test_pod_that_never_starts_ends_the_trial_with_kubernetes_words(
     namespace: Namespace, change: dict, words: str
 ) -> None:
     namespace.create(
-        namespace.files({"a": {}}, tests__test_sh=PASS), **{"agent": "nop", "startDeadlineSeconds": 45, **change}
+        namespace.files({"a": {}}, tests__test_sh=PASS), **{"agent": "nop", "startDeadlineSeconds": 60, **change}
     )
     # Long before the deadline the status says what the pod waits for.
     namespace.wait(lambda status: words in status.get("message", ""))
@@ -163,19 +163,19 @@ def test_pod_that_never_starts_ends_the_trial_with_kubernetes_words(
     assert (status["phase"], status["reason"], status["error"]["type"]) == ("Failed", "PodStartFailed", "PodStartError")
     assert words in status["error"]["message"]
     pending = lambda pod: pod.status.phase == "Pending" and not pod.metadata.deletion_timestamp  # noqa: E731
-    until(lambda: not list(filter(pending, namespace.pods())), 30, "that no pod waits any more")
+    until(lambda: not list(filter(pending, namespace.pods())), 90, "that no pod waits any more")
 
 
 def test_missing_bundle_is_named(namespace: Namespace) -> None:
     namespace.create(agent="nop", startDeadlineSeconds=3, task={"configMap": {"name": "no-such-bundle"}})
-    status = namespace.finish(60)
+    status = namespace.finish(120)
     assert (status["reason"], "no-such-bundle" in status["message"]) == ("TaskUnavailable", True)
 
 
 def test_all_problems_of_a_task_are_told_before_any_pod(namespace: Namespace) -> None:
     toml = '[environment]\ndocker_image = 7\n[agent]\ntimeout_sec = "soon"\n[[steps]]\nname = "a/b"\n'
     namespace.create({"task.toml": toml}, agent="nop")
-    status = namespace.finish(60)
+    status = namespace.finish(120)
     condition = next(item for item in status["conditions"] if item["type"] == "TaskValid")
     assert (status["phase"], condition["status"], condition["reason"]) == ("Failed", "False", "TaskInvalid")
     for key in ("environment.docker_image", "agent.timeout_sec", "steps[0].name"):
@@ -222,7 +222,7 @@ def test_quota_is_waited_for(namespace: Namespace) -> None:
     core.create_namespaced_resource_quota(
         namespace.name, {"metadata": {"name": "none"}, "spec": {"hard": {"pods": "0"}}}
     )
-    until(lambda: core.read_namespaced_resource_quota("none", namespace.name).status.hard, 30, "the quota")
+    until(lambda: core.read_namespaced_resource_quota("none", namespace.name).status.hard, 90, "the quota")
     namespace.create(namespace.files({"a": {}}, tests__test_sh=PASS), agent="nop")
     status = namespace.wait(lambda status: status.get("reason") == "WaitingForAdmission")
     assert "exceeded quota" in status["message"]

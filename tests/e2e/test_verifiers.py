@@ -176,11 +176,11 @@ def test_gpus_are_asked_for_by_the_cluster_s_own_names(namespace: Namespace) -> 
     names = {"gpuResourceName": "example.com/gpu", "gpuTypeLabel": "example.com/gpu-model"}
     files = namespace.files({"a": {"solution/solve.sh": "true\n"}}, toml=toml, tests__test_sh=PASS)
     namespace.create(files, environment={**names, "gpuTypeNames": {"H100": "BIG-ONE"}})
-    namespace.create(files, environment=names, name="elsewhere", startDeadlineSeconds=15)
+    namespace.create(files, environment=names, name="elsewhere", startDeadlineSeconds=60)
     assert namespace.finish()["phase"] == "Succeeded"
     pod = next(
         pod for pod in namespace.pods() if pod.metadata.name.startswith("trial-") and "-step-1" in pod.metadata.name
     )
     assert pod.spec.containers[0].resources.limits == {"example.com/gpu": "2"}
-    failed = namespace.finish(name="elsewhere")
+    failed = namespace.finish(name="elsewhere", seconds=200)
     assert failed["error"]["type"] == "PodStartError" and "affinity" in failed["error"]["message"]

@@ -1,0 +1,1 @@
+"""Agents as data: profiles of CLIs, what they used, and the trajectory of what they did."""
